@@ -147,11 +147,13 @@ def take_review(browser):
 
 def design_study(answers_per_question):
     """Return a study of six new classes."""
+    targets, seen = ["cat", "deer", "dog", "horse", "ship", "truck"], class_names("cifar").seen
+    near = rankshot.WordNet(senses=CIFAR_SENSES).similarity(targets, seen).to_rankings()
     return new_study(
-        ["cat", "deer", "dog", "horse", "ship", "truck"],
-        class_names("cifar").seen,
+        targets,
+        seen,
         show=8,
-        rankings=rankshot.WordNet(senses=CIFAR_SENSES),
+        rankings=near,
         answers_per_question=answers_per_question,
         questions_per_participant=3,
     )
@@ -198,7 +200,7 @@ def simulate(study, database, n_people=16):
     """Let people take part, one every six minutes until now; two are hasty, the last one leaves."""
     rng = Random(0)
     now = first = time.time() - 360 * n_people
-    visit = Participation(study, database, lambda: now, rng, lambda: now)
+    visit = Participation(study, database, lambda: now, rng)
     for person in range(n_people):
         now = first + 360 * person
         rater = visit.start(f"none:id:{person}")
@@ -208,7 +210,7 @@ def simulate(study, database, n_people=16):
             is_hasty = person in {5, 11}
             now += 1.5 if is_hasty else rng.uniform(9, 25)
             places = draw_places(asked, rng, scatter=100 if is_hasty else 1.5)
-            visit.submit_all([Submission(rater, asked.number, asked.form, places)])
+            visit.submit(Submission(rater, asked.number, asked.form, places))
 
 
 def draw_places(asked, rng, scatter, k=5):

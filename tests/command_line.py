@@ -17,6 +17,7 @@ import typer
 
 import rankshot as rs
 from rankshot.cli import main
+from rankshot.zeroshot.files.score_tables import write_score_table
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram"]
 TARGETS = ["cat", "dog", "truck"]
@@ -100,15 +101,12 @@ def check_refused(folder, words, files, message):
 
 
 def write_scores(path, values, items=SEEN, ids=IDS):
-    """Write a table of scores as CSV, Parquet or .npz, by the ending."""
+    """Write a table of scores as CSV or Parquet, by the ending."""
     if path.suffix == ".csv":
         with path.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
             writer.writerow([*(["id"] if ids else []), *items])
             writer.writerows([*ids[i : i + 1], *row] for i, row in enumerate(values.tolist()))
-    elif path.suffix == ".npz":
-        named = {"id": np.array(ids)} if ids else {}
-        np.savez(path, scores=values, classes=np.array(items), **named)
     else:
         import pyarrow as pa
         from pyarrow import parquet
@@ -116,6 +114,12 @@ def write_scores(path, values, items=SEEN, ids=IDS):
         columns = [*([pa.array(ids)] if ids else []), *map(pa.array, values.T)]
         names = [*(["id"] if ids else []), *items]
         parquet.write_table(pa.Table.from_arrays(columns, names=names), path)
+
+
+def write_pairs(path, values, ids):
+    """Write a table of one-vs-one scores."""
+    scores = rs.Scores(values, SEEN, "one-vs-one")
+    write_score_table(path, SEEN, [(ids, scores)], "one-vs-one")
 
 
 def read_scores(path):
@@ -136,15 +140,12 @@ def write_small_run(folder):
     """
     write_scores(folder / "scores.csv", LOGITS)
     write_scores(folder / "scores.parquet", LOGITS)
-    write_scores(folder / "scores.npz", LOGITS)
     write_scores(folder / "probabilities.csv", softmax(LOGITS))
-    np.savez(
-        folder / "pairs.npz", scores=pairs_of(LOGITS), classes=np.array(SEEN), id=np.array(IDS)
-    )
+    write_pairs(folder / "pairs.parquet", pairs_of(LOGITS), IDS)
     write_scores(folder / "usual.csv", USUAL, ids=[])
     write_scores(folder / "usual.parquet", USUAL[:, ::-1], SEEN[::-1], ids=[])
     write_scores(folder / "usual_probabilities.csv", softmax(USUAL), ids=[])
-    np.savez(folder / "usual_pairs.npz", scores=pairs_of(USUAL), classes=np.array(SEEN))
+    write_pairs(folder / "usual_pairs.parquet", pairs_of(USUAL), [str(i) for i in range(40)])
     (folder / "rankings.jsonl").write_text(RANKINGS, encoding="utf-8")
     (folder / "similarity.csv").write_text(SIMILARITY, encoding="utf-8")
     rows = "".join(f"{name},{label}\n" for name, label in zip(IDS, TRUTH, strict=True))

@@ -70,7 +70,7 @@ def test_what_people_type_is_on_the_first_page():
         ("kemeny", "rankshot.kemeny"),
         ("rs.kemeny(votes)", "rankshot.kemeny"),
         ("load_panel", "rankshot.datasets.load_panel"),
-        ("Rankings.from_votes", "rankshot.Rankings.from_votes"),
+        ("Rankings.from_pairs", "rankshot.Rankings.from_pairs"),
         ("Leaderboard.items", "rankshot.leaderboards.Leaderboard"),
         ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
         ("rankshot rank --k 5", "api/generated/commands/rank"),

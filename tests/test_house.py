@@ -15,8 +15,8 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "jobs", "recognition"]
-FLOORS += ["datasets", "leaderboards", "review", "cli"]
+FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "testing"]
+FLOORS += ["jobs", "recognition", "datasets", "leaderboards", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

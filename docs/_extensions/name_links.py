@@ -1,6 +1,6 @@
 """Links between the pages and the reference.
 
-A name in code font, such as `kemeny`, `rs.kemeny(votes)`, `Rankings.from_votes` or `rankshot rank`,
+A name in code font, such as `kemeny`, `rs.kemeny(votes)`, `Rankings.from_pairs` or `rankshot rank`,
 is a link to its page. The page of a name lists the pages of the guide that use it.
 """
 

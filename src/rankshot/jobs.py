@@ -49,7 +49,8 @@ from rankshot.zeroshot.files.score_tables import (
     require_score_type,
 )
 from rankshot.zeroshot.knowledge import load_head
-from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 __all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING = ".parquet"
@@ -456,7 +457,7 @@ def find_version(path: Path) -> str:
 def require_outside(output: str | Path, dataset: object, parts: Sequence[Part]) -> None:
     """Refuse an output folder inside the dataset, or with parts of it inside."""
     folder = Path(output).resolve()
-    if folder.suffix in {*TABLE_ENDINGS, ".npz"}:
+    if folder.suffix in TABLE_ENDINGS:
         raise RankshotError(f"{output}: the output is a folder; give a name without an extension")
     root = Path(str(dataset)).resolve()
     paths = [part.source.resolve() for part in parts if isinstance(part.source, Path)]
@@ -547,7 +548,7 @@ def classify(
     parts = list_parts(dataset)
     require_outside(output, dataset, parts)
     fitted = load_head(head)
-    if fitted.evidence_classes_:
+    if fitted.inner.evidence:
         raise RankshotError(f"{head}: needs evidence of each input: classify one table instead")
     if reject_below is not None and REJECTED in fitted.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
@@ -573,7 +574,7 @@ def classify(
 
 
 @lru_cache(maxsize=1)
-def _load_head(path: Path, content_hash: str) -> Predictor:  # noqa: ARG001 (part of the key)
+def _load_head(path: Path, content_hash: str) -> LinearHead | SeenAndNew:  # noqa: ARG001 (part of the key)
     """Return a head, which a worker process reads once."""
     return load_head(path)
 
@@ -620,7 +621,7 @@ class _ClassifyTask:
 
 
 def _find_score_type(
-    parts: Sequence[Part], head: Predictor, origin: str, given: str, on_error: str
+    parts: Sequence[Part], head: LinearHead | SeenAndNew, origin: str, given: str, on_error: str
 ) -> str:
     """Return the type of the scores in the first part with rows, which must also fit the head."""
     fitted = head.inner.about.get("score_type")

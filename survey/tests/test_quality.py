@@ -127,6 +127,27 @@ def test_twins_are_found_as_by_comparing_all_pairs():
     assert found > 4
 
 
+def test_raters_who_differ_once_are_not_identical():
+    """They agree on many answers, which is unlikely by chance, and differ in one."""
+    rng, questions = (
+        np.random.default_rng(0),
+        [Question(f"t{i}", tuple("abcdef")) for i in range(12)],
+    )
+    orders = [rng.permutation(list("abcdef")).tolist() for _ in questions]
+    said = [answer("x", q, order) for q, order in zip(questions, orders, strict=True)]
+    said += [
+        answer(f"other {i}", q, rng.permutation(list("abcdef")))
+        for q in questions
+        for i in range(9)
+    ]
+    twin = [answer("y", q, order) for q, order in zip(questions, orders, strict=True)]
+    assert set(find_identical_raters([*said, *twin])) == {"x", "y"}
+    differs = answer("y", questions[0], orders[0][::-1])
+    assert find_identical_raters([*said, differs, *twin[1:]]) == {}
+    # A question that only one of them has answered says nothing.
+    assert set(find_identical_raters([*said, *twin[1:]])) == {"x", "y"}
+
+
 def test_the_chance_of_a_twin_is_that_of_shuffling_the_others(rng):
     """Deal the answers of all but x anew to y and the others: how often is y then x's twin?"""
     asked = (CAT, DOG, OWL)

@@ -71,11 +71,13 @@ def test_a_reference_of_few_classes_does_not_harm_the_gate(folder):
     of_seen = rng.normal(size=(200, n)) + 8 * np.eye(n)[truth]
     few = rng.normal(size=(60, n)) + 8 * np.eye(n)[np.repeat([3, 4, 5], 20)]
     both = np.concatenate([of_new, of_seen])
-    write_scores(folder / "many.npz", both, seen, [str(i) for i in range(400)])
-    write_scores(folder / "few.npz", few, seen, [str(i) for i in range(60)])
+    write_scores(folder / "many.parquet", both, seen, [str(i) for i in range(400)])
+    write_scores(folder / "few.parquet", few, seen, [str(i) for i in range(60)])
     shares = []
-    for words in ("", " --reference few.npz"):
-        done = run_well(f"classify many.npz --rankings many.jsonl --classes all -o out.csv{words}")
+    for words in ("", " --reference few.parquet"):
+        done = run_well(
+            f"classify many.parquet --rankings many.jsonl --classes all -o out.csv{words}"
+        )
         labels = read_predictions("out.csv").labels.astype(str)
         right = labels == [*(f"n{i:02}" for i in target), *(seen[i] for i in truth)]
         shares.append((right[:200].mean(), right[200:].mean()))

@@ -32,7 +32,7 @@ CASES = [
     ),
     (CLASSIFY + " --score-type probabilities", {}, "scores.csv:2, column 'bus': -1.0 is no"),
     (
-        CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
+        CLASSIFY.replace("scores.csv", "pairs.parquet") + " --score-type one-vs-rest-logits",
         {},
         "one column per pair of classes, which does not match the score type one-vs-rest-logits",
     ),
@@ -55,9 +55,9 @@ CASES = [
         "rankings.jsonl: ranking 0 has no target",
     ),
     (
-        CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct",
+        CLASSIFY.replace("scores.csv", "pairs.parquet") + " --head direct",
         {},
-        "pairs.npz: has one column per pair of classes, and this head needs one per class",
+        "pairs.parquet: has one column per pair of classes, and this head needs one per class",
     ),
     # Options
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be from 0 to 1, not 2.0"),
@@ -141,7 +141,11 @@ CASES = [
         {"usual.csv": "id,bus,fox,leopard,tigre,tram\nx1,1,2,3,4,5\n"},
         "a reference needs the columns of scores.csv; only one of the two files has 'tiger', 'tig",
     ),
-    (CLASSIFY + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores, b"),
+    (
+        CLASSIFY + " --reference usual_pairs.parquet",
+        {},
+        "has one-vs-one scores, b",
+    ),
     (
         CLASSIFY + " --reference usual_probabilities.csv",
         {},

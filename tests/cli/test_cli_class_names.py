@@ -116,6 +116,6 @@ def test_a_new_class_is_not_a_seen_one_for_a_synonym(folder):
 def test_a_table_of_scores_names_the_seen_classes(folder):
     Path("seen.csv").write_text("\n".join(SEEN) + "\n")
     expected = rank(["--seen", "seen.csv", "--new", "cat"])
-    for name in ("scores.csv", "scores.npz"):
+    for name in ("scores.csv", "scores.parquet"):
         assert rank(["--seen", name, "--new", "cat"]) == expected
     assert expected[1][0]["ranking"][0] in (["leopard", "tiger"], "leopard", "tiger")

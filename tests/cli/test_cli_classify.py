@@ -83,7 +83,7 @@ def test_every_head_answers_as_in_python(folder, options, head):
 
 
 def test_one_vs_one(folder):
-    _, found = run_classify(CLASSIFY.replace("scores.csv", "pairs.npz"))
+    _, found = run_classify(CLASSIFY.replace("scores.csv", "pairs.parquet"))
     head = rs.WeightedMean().fit(rankings())
     wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)

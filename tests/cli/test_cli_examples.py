@@ -23,7 +23,7 @@ from command_line import (
 )
 from rankshot.zeroshot import read_predictions, suggest
 from rankshot.zeroshot.files import score_tables
-from rankshot.zeroshot.files.score_tables import open_scores
+from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
 LABELS = "id,guess,probability,label\nx1,cat,.9,cat\nx2,cat,.5,dog\nx5,cat,.5,\nx3,dog,.4,truck\n"
@@ -105,28 +105,20 @@ def test_a_saved_head_explains_and_exports_what_was_added(folder):
     run_well(f"report short.csv --scores scores.csv {saved} -o out.html")
 
 
-def test_features_of_an_archive_are_what_examples_are_compared_by(folder):
+def test_features_of_a_table_are_what_examples_are_compared_by(folder):
     features = np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32)
-    arrays = {"scores": LOGITS, "classes": np.array(SEEN), "id": np.array(IDS)}
-    np.savez(folder / "scores.npz", features=features, **arrays)
-    words = CLASSIFY.replace("scores.csv", "scores.npz")
+    inputs = rs.Scores(LOGITS, SEEN, features=features)
+    write_score_table(folder / "features.parquet", SEEN, [(IDS, inputs)])
+    words = CLASSIFY.replace("scores.csv", "features.parquet")
     done = run_well(f"{words} --examples labels.csv")
     assert "examples: 3, compared by 4 features; their scores follow " in done
-    inputs = rs.Scores(LOGITS, SEEN, features=features)
     head = rs.WeightedMean().fit(rankings(), examples=(inputs[:3], examples()[1]))
     expected = head.predict_proba(inputs)
     np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-6)
     head.save(folder / "h.rankshot")
-    run_well("classify scores.npz --head h.rankshot -o saved.csv")
+    run_well("classify features.parquet --head h.rankshot -o saved.csv")
     np.testing.assert_allclose(read_predictions("saved.csv").proba, expected, rtol=1e-6)
-    saved = "--head h.rankshot -o o.csv"
-    text = "h.rankshot: was fitted to examples with 4 features, and {} has {}: give the scores"
-    check_refused(folder, f"classify scores.csv {saved}", {}, text.format("scores.csv", 0))
-    np.savez(folder / "scores.npz", features=features[:, :3], **arrays)
-    check_refused(folder, f"classify scores.npz {saved}", {}, text.format("scores.npz", 3))
-    np.savez(folder / "scores.npz", features=features[:5], **arrays)
-    wrong = "scores.npz: 'features' must be numbers of shape (7, d), not float32 of shape (5, 4)"
-    check_refused(folder, f"classify scores.npz {saved}", {}, wrong)
+    assert rankshot("classify scores.csv --head h.rankshot -o o.csv").status == 2
 
 
 def test_probabilities_are_evidence_as_well(folder):

@@ -76,7 +76,7 @@ def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
     assert head.provenance_["score_type"] == "logits"
     run_well(f"{FIT} --seen seen.txt")
     assert "score_type" not in rs.load_head("head.rankshot").provenance_
-    run_well(f"{FIT} --seen seen.txt --set k=3 --reference usual_pairs.npz")
+    run_well(f"{FIT} --seen seen.txt --set k=3 --reference usual_pairs.parquet")
     expected = (
         rs.WeightedMean(k=3).fit(rankings(), reference=pairs_of(USUAL)).predict(pairs_of(LOGITS))
     )

@@ -433,47 +433,6 @@ def test_examples_of_the_inputs(requests):
     assert Path("p.csv").read_bytes() == before
 
 
-# ---- what `rankshot review` reads
-
-
-@pytest.mark.parametrize("more", ["", "--classes new-or-none", "--batch yes"])
-def test_a_review_begins_with_the_predictions_of_the_run(place, more):
-    from rankshot.cli.heads import HeadOptions
-    from rankshot.cli.review import _read_run
-
-    run_well([*RUN, *more.split()])
-    found = _read_run(FOLDER, HeadOptions.from_command())
-    predicted = found.learner.fit({}, {})
-    rows = {row["id"]: row for row in read_csv("p.csv")}
-    assert found.ids == list(rows)
-    assert predicted.labels.tolist() == [row["label"] for row in rows.values()]
-    np.testing.assert_allclose(
-        predicted.proba, [float(row["probability"]) for row in rows.values()], rtol=1e-5
-    )
-    assert (found.inputs, found.takes) == (place / "photos", "images")
-
-
-def test_a_review_notices_inputs_that_have_changed(idle):
-    from rankshot.cli.heads import HeadOptions
-    from rankshot.cli.review import _read_run
-    from rankshot.review.inputs import ShownInputs
-
-    def check():
-        found = _read_run(FOLDER, HeadOptions.from_command())
-        about = found.inputs, found.takes, found.versions
-        return ShownInputs(found.ids, found.learner.scores, *about).check(idle / "photos")
-
-    assert check() == []
-    Path("photos/a/0001.png").write_bytes(Path("photos/b/0000.png").read_bytes())
-    Path("photos/b/0002.png").unlink()
-    missing, changed = check()
-    assert missing.startswith("1 of 9 inputs not found in ")
-    assert missing.endswith("their scores are shown: 'b/0002.png'")
-    assert changed == (
-        "1 of 9 inputs changed since they were scored; run `rankshot recognise` again: 'a/0001.png'"
-    )
-
-
 # ---- what `rankshot report` reads
 
 

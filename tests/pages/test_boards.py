@@ -26,14 +26,14 @@ def draw(rng, theta, n, **options):
 def test_boards_of_any_size_have_a_page(rng, C, n):
     votes = draw(rng, rng.normal(size=C), n, raters=[f"rater {i % 7}" for i in range(n)])
     board = rs.leaderboard(votes, scale="elo")
-    page = render_board(board, title="A & B", raters=rs.leaderboards.rater_reliability(votes))
-    check_self_contained(page)
+    page = render_board(board, title="A & B")
+    check_self_contained(page, has_script=True)
     check_accessible(Walker(page))
     assert "<h1>A &amp; B</h1>" in page
     assert "58 points: the first wins about 6 of 10" in page
     assert page.count("model &lt;0&gt;") > 0
     assert "rater 3" in page
-    assert page.count('<tr><td class="number">') + page.count('class="preliminary"') >= len(board)
+    assert page.count("clearly better than") >= len(board)
 
 
 def test_hostile_names_are_no_markup():
@@ -41,7 +41,9 @@ def test_hostile_names_are_no_markup():
     votes = rs.Rankings.from_pair_counts(wins, items=HOSTILE)
     page = render_board(rs.leaderboard(votes), title=HOSTILE[0], notes=HOSTILE)
     found = Walker(page)
-    assert not {tag for tag, _ in found.tags} & {"script", "img", "b"}
+    tags = [tag for tag, _ in found.tags]
+    assert not {*tags} & {"img", "b"}
+    assert tags.count("script") == 2
     assert not any(key.startswith("on") for _, given in found.tags for key in given)
     assert all(name in found.text for name in HOSTILE)
 
@@ -54,14 +56,14 @@ def test_categories_and_covariates_are_side_by_side(rng):
         {"left": left, "right": right, "winner": "left", "length": rng.normal(size=600),
          "topic": ["maths", "poems"] * 300}
     )  # fmt: skip
-    boards = rs.leaderboards.leaderboards(table, category="topic", covariates="length")
-    page = render_board(boards)
-    check_self_contained(page)
+    board = rs.leaderboard(table, category="topic", covariates="length")
+    page = render_board(board)
+    check_self_contained(page, has_script=True)
     check_accessible(Walker(page))
-    for board in boards.values():
-        assert f"{board.effects['length'].value:.3g}" in page
-        assert f"{board.ratings['model <0>']:.2f}" in page
-    assert "Ratings: maths" in page
+    for each in (board, *board.categories.values()):
+        assert f"{each.effects['length'].value:.3g}" in page
+        assert f"{each.ratings['model <0>']:.2f}" in page
+    assert "Ratings: all categories" in page
 
 
 def test_items_are_preliminary_by_the_width_of_their_intervals(rng):
@@ -73,3 +75,30 @@ def test_items_are_preliminary_by_the_width_of_their_intervals(rng):
     both = rs.Rankings.concatenate([votes.change_items(items), few.change_items(items)])
     board = rs.leaderboard(both, min_votes=0)
     assert [board.items[i] for i in np.flatnonzero(find_preliminary(board))] == ["new"]
+
+
+def test_warnings_stand_on_the_page_and_in_the_numbers(rng):
+    votes = draw(rng, np.array([2.0, 0.0]), 60, raters="ann")
+    with pytest.warns(UserWarning, match="one rater"):
+        board = rs.leaderboard(votes)
+    (text,) = board.to_dict()["warnings"]
+    page = render_board(board)
+    assert text[1:] in page
+    # The claim is about this rater alone.
+    assert "In the votes of this one rater" in page
+
+
+@pytest.mark.filterwarnings("ignore:some items always won")
+def test_small_pairs_have_no_map(rng):
+    few, many = draw(rng, np.zeros(6), 90), draw(rng, np.zeros(6), 900)
+    assert 'class="matrix"' not in render_board(rs.leaderboard(few))
+    assert 'class="matrix"' in render_board(rs.leaderboard(many))
+
+
+def test_votes_that_no_order_of_worths_explains_are_named():
+    wins = [[0, 90, 10], [10, 0, 90], [90, 10, 0]]
+    votes = rs.Rankings.from_pair_counts(wins, items=["rock", "scissors", "paper"])
+    page = render_board(rs.leaderboard(votes))
+    assert "Observed and expected wins" in page
+    fair = rs.Rankings.from_pair_counts(np.full((3, 3), 50) - 50 * np.eye(3), items=list("abc"))
+    assert "Observed and expected wins" not in render_board(rs.leaderboard(fair))

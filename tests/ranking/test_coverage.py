@@ -190,8 +190,7 @@ def test_equal_categories_differ_clearly_in_at_most_5_percent_of_boards():
             outcome = draw_outcomes(rng, taste[rater, a] - taste[rater, b])
             raters = [f"{target} {i}" for i in rater]
             parts.append(make_votes(a, b, outcome, name(6), raters=raters, targets=target))
-        found = rs.leaderboards.leaderboards(
-            rs.Rankings.concatenate(parts), n_draws=2
-        ).differences()
+        board = rs.leaderboard(rs.Rankings.concatenate(parts), n_draws=2, category=True)
+        found = board.differences()
         wrong += found[0].p_value < 0.05
     assert wrong / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)

@@ -7,17 +7,19 @@ exclamation mark, the words that the error has, separated by &. Options of `read
 # ruff: noqa: E501, ISC004 (one line per shape)
 
 import gzip
+import json
 import warnings
 
 import pytest
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
+from refusals import refuses
 
 TEA = "tea>beer>juice; beer>tea>juice"
 ARENA = "x>y; z>x; y=z"
-BOTH = "& outcomes='index' & outcomes='score'"
-PLACES_OR_SCORES = "! layout='places' & layout='scores'"
+BOTH = "! @outcomes & outcomes='index' & outcomes='score'"
+PLACES_OR_SCORES = "! @layout & layout='places' & layout='scores'"
 
 SHAPES = [
     # ---- Votes: arena dumps and preference data
@@ -74,14 +76,39 @@ SHAPES = [
     ("csv", "assistant_a,assistant_b,verdict\nx,y,[[A]]\nx,z,[[B]]\ny,z,[[C]]\n", ARENA),
     ("csv", "model_a,model_b,verdict\nx,y,A>>B\nx,z,B>A\ny,z,A=B\n", ARENA),
     ("csv", "winner,loser\nx,y\nz,x\n", "x>y; z>x"),
+    ("csv", "winner,loser,draw\nx,y,no\nz,x,0\ny,z,yes\n", ARENA),
+    ("csv", "winner,loser,is_tie\nx,y,False\nz,x,False\ny,z,True\n", ARENA),
+    ("csv", "winner,loser,tied\nx,y,0\nz,x,0\ny,z,1\n", ARENA),
+    ("csv", "winner,loser,IsDraw\nx,y,\nz,x,\ny,z,1\n", ARENA),
+    ("csv", "winner,loser,result\nx,y,win\nz,x,win\ny,z,draw\n", ARENA),
+    ("csv", "winner,loser,outcome\nx,y,decisive\nz,x,decisive\ny,z,tie\n", ARENA),
+    ("csv", "winner,loser,draw\nx,y,perhaps\n", "! shape.csv:2 & 'draw' is 'perhaps'"),
+    ("csv", "winner,loser,draw,is_tie\nx,y,1,0\nx,z,0,1\n", "! @tie & tie='draw' & tie='is_tie'"),
+    ("csv", "winner,loser,draw\nx,y,1\n", "x>y", {"ignore": "draw"}),
+    ("csv", "winner,loser,equal_votes\nx,y,0\ny,z,1\n", "x>y; y=z", {"tie": "equal_votes"}),
+    ("csv", "model_a,model_b,winner,is_tie\nx,y,a,0\ny,z,,1\n", "x>y; y=z"),
+    ("csv", "winner,loser\nx,y\nover vote,x\n", "! @missing & missing='over vote'"),
+    ("csv", "winner,loser,n\nx,y,3\nz,x,1\n", "! @count & count='n' & ignore='n'"),
+    ("csv", "winner,loser,n\nx,y,3\nz,x,1\n", "3 x>y; z>x", {"count": "n"}),
+    ("csv", "winner,loser,n\nx,y,3\nz,x,1\n", "x>y; z>x", {"ignore": "n"}),
+    ("csv", "winner,loser,n\nx,y,1\nz,x,2\n", "x>y; z>x"),
+    ("csv", "winner,loser,times\nx,y,3\nz,x,1\n", "! @count & count='times'"),
+    ("csv", "winner,loser,Count,freq\nx,y,3,2\n", "! @count & count='Count' & count='freq'"),
+    ("csv", "winner,loser,judge,user_id\nx,y,a,1\nx,y,b,1\nx,y,a,2\n", "! @rater & rater='judge'"),
+    ("csv", "winner,loser,judge,judge_id\nx,y,a,1\nz,x,b,2\nx,y,a,1\n", "x>y; z>x; x>y"),
+    ("csv", "winner,loser,model\nx,y,g\nx,z,g\nx,y,h\n", "! @rater & ignore='model'"),
+    ("csv", "l,r,w\nx,y,l\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
+    ("csv", "l,r,w,judge,n\nx,y,l,a,3\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
+    ("csv", "l,r,winner\nx,y,x\n", "! @winner", {"columns": {"a": "l", "b": "r"}}),
+    ("csv", "winner,loser\nx,y\n", "! no column 'loses'", {"tie": "loses"}),
     ("csv", "Winner,Loser,Tie\nx,y,no\nz,x,0\ny,z,yes\n", ARENA),
     ("csv", "winner,loser,tie\nx,y,FALSE\nz,x,FALSE\ny,z,TRUE\n", ARENA),
-    ("csv", "winner,loser\nx,y\ntie,x\n", "! 'winner' is 'tie', a tie and not an item & a=, b="),
+    ("csv", "winner,loser\nx,y\ntie,x\n", "! @winner"),
     ("csv", "model_a,model_b,winner\n3,1,3\n1,2,2\n", "3>1; 2>1"),
-    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", f"! 'winner' is '0', '1' {BOTH} & 'model_a'"),
-    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,1\n", f"! 'winner' is '1' {BOTH}"),
-    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,0.5\ny,z,1\n", f"! 'winner' {BOTH}"),
-    ("csv", "model_a,model_b,winner\nx,y,1.0\nx,z,-1\ny,z,0\n", f"! 'winner' {BOTH}"),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", BOTH),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,1\n", BOTH),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,0.5\ny,z,1\n", BOTH),
+    ("csv", "model_a,model_b,winner\nx,y,1.0\nx,z,-1\ny,z,0\n", BOTH),
     ("csv", "model_a,model_b,winner\nx,y,1\nx,z,-1\ny,z,0\n", ARENA, {"outcomes": "score"}),
     ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", "x>y; z>x", {"outcomes": "index"}),
     ("csv", "model_a,model_b,winner\nx,y,1\nx,z,0\n", "x>y; z>x", {"outcomes": "score"}),
@@ -95,14 +122,17 @@ SHAPES = [
     ("csv", "model_a,model_b,winner\nb,a,b\na,b,tie\n", "a>b; a=b", {"outcomes": "side"}),
     ("csv", "model_a,model_b,winner\nb,a,b\na,b,tie\n", "b>a; a=b", {"outcomes": "name"}),
     ("csv", "model_a,model_b,winner\nb,a,b\nb,c,c\na,b,tie\n", "b>a; c>b; a=b"),
-    ("csv", "model_a,model_b,winner\nx,y,True\n", "! 'winner' is 'True'; expected"),
+    ("csv", "model_a,model_b,winner\nx,y,True\n", BOTH),
+    ("csv", "model_a,model_b,winner\nx,y,yes\nx,z,no\n", BOTH),
+    ("csv", "model_a,model_b,winner\nx,y,True\nx,z,False\n", "x>y; z>x", {"outcomes": "score"}),
+    ("json", '{"model_a": ["x", "x"], "model_b": ["y", "z"], "winner": [true, false]}', BOTH),
     ("csv", "model_a,model_b,winner\nx,y,invalid\n", "! shape.csv:2: 'winner' is 'invalid'"),
     ("csv", "model_a,model_b,winner\nx,y,\n", "! 'winner' is empty & 'tie' & on_error='skip'"),
     ("csv", "model_a,model_b,winner\nx,y,NA\n", "! 'winner' is empty"),
     ("csv", "model_a,model_b,winner\nNA,y,a\n", "! 'model_a' is empty"),
-    ("csv", "model_a,model_b,judge\nx,y,ann\n", "! no column 'winner' & winner="),
-    ("csv", "model_a,model_b,outcome,preference\nx,y,a,b\n", "! 'outcome', 'preference' & winner="),
-    ("csv", "model_a,model_b,left,right,winner\nx,y,u,v,a\n", "! 'left', 'right' & a= and b="),
+    ("csv", "model_a,model_b,judge\nx,y,ann\n", "! @winner"),
+    ("csv", "model_a,model_b,outcome,preference\nx,y,a,b\n", "! @winner & winner='outcome' & ignore="),
+    ("csv", "model_a,model_b,left,right,winner\nx,y,u,v,a\n", "! @a & a='left'"),
     ("csv", "model_a,Model A,model_b,winner\nx,u,y,a\n", "! winner="),
     ("csv", "system 1;better;system 2\nx;1;y\n", "! a=, b= and winner="),
     ("csv", "chosen,rejected\nx,y\nz,x\n", "! a=, b= and winner="),
@@ -126,31 +156,41 @@ SHAPES = [
     ("csv", "2nd place;1st place;3rd place\nbeer;tea;juice\ntea;beer;juice\n", TEA),
     ("csv", "0,1,2\ntea,beer,juice\nbeer,tea,juice\n", TEA),
     ("csv", "rank10,rank2,rank1\njuice,beer,tea\njuice,tea,beer\n", TEA),
-    ("csv", "first,1st,second\ntea,beer,juice\n", "! are the same place"),
+    ("csv", "first,1st,second\ntea,beer,juice\n", "! @layout"),
     ("csv", "1,2,3\ntea,beer,NA\nbeer,tea,juice\n", "tea>beer; beer>tea>juice"),
     ("csv", "1,2,3\ntea,beer,N/A\nbeer,NULL,.\n", "tea>beer; beer"),
-    ("csv", "1,2\ntea,beer=juice\nbeer,tea=juice\n", "! 'beer=juice' may be one item & items="),
+    ("csv", "1,2\ntea,beer=juice\nbeer,tea=juice\n", "! @items"),
     ("csv", "1,2,3\ntea,beer=juice,\nbeer,juice,tea\n", "tea>beer=juice; beer>juice>tea"),
     ("csv", "1,2\nE=mc2,F=ma\n", "E=mc2>F=ma", {"items": ["E=mc2", "F=ma"]}),
-    ("csv", "best,middle,worst\ntea,beer,juice\n", "! are not named after places & layout='orders'"),
+    ("csv", "best,middle,worst\ntea,beer,juice\n", "! @layout & layout='orders'"),
     ("csv", "x,y,z\ntea,beer,juice\nbeer,tea,juice\n", TEA, {"layout": "orders"}),
-    ("csv", "name,1,2,region\nann,tea,beer,north\n", "! 'region' & ignore='region' & ignore=''"),
+    ("csv", "name,1,2,region\nann,tea,beer,north\n", "! @ignore & ignore='region' & ignore=''"),
     ("csv", "name,1,2,region\nann,tea,beer,north\n", "tea>beer", {"ignore": "region"}),
-    ("csv", "1,2,age,date\ntea,beer,31,2026-01-01\n", "! ignore='age,date'"),
-    ("csv", "1,2,last\ntea,beer,juice\n", "! '1', '2' are places; 'last' may be too"),
+    ("csv", "1,2,age,date\ntea,beer,31,2026-01-01\n", "! @ignore & ignore='age,date'"),
+    ("csv", "1,2,last\ntea,beer,juice\n", "! @ignore & ignore='last'"),
     ("csv", "who,1,2\nann,tea,beer\n", "! 'who' & rater="),
     ("csv", "who,1,2\nann,tea,beer\n", "tea>beer", {"rater": "who"}),
     ("csv", "user_id,1,2\n7,tea,beer\n", "tea>beer"),
     ("csv", "Respondent ID,1,2\n7,tea,beer\n", "tea>beer"),
     ("csv", ',"first","second"\n"1","tea","beer"\n"2","beer","tea"\n', "tea>beer; beer>tea"),
     ("csv", "Unnamed: 0,first,second\n0,tea,beer\n1,beer,tea\n", "tea>beer; beer>tea"),
-    ("csv", "tea,beer,cola\nbeer,tea,juice\n", "! 'tea', 'beer' as well: add a header"),
+    ("csv", "tea,beer,cola\nbeer,tea,juice\n", "! @columns"),
     ("csv", "1,2,3\ntea,tea,juice\n", "! item 'tea' is listed more than once"),
     ("csv", "vote\ntea > beer = juice\nbeer>tea>juice\n", "tea>beer=juice; beer>tea>juice"),
     ("csv", "Rank these\ntea;beer;juice;\nbeer;tea;juice;\n", TEA),
     ("csv", 'ID,Rank these\n1,tea;beer;juice;\n2,beer;tea;juice;\n', TEA),
-    ("csv", 'ID,Which\n1,"tea, beer"\n', "! 'tea, beer', may be one item or several & '>'"),
+    ("csv", 'ID,Which\n1,"tea, beer"\n', "! @items"),
     ("csv", "name,first,second,count\nann,tea,beer,4\n", "4 tea>beer"),
+    ("csv", "1,2,3\ntea,over vote,beer\n", "! @missing & missing='over vote'"),
+    ("csv", "1,2,3\ntea,overvote,beer\n", "tea>beer", {"missing": "overvote"}),
+    ("csv", "1,2\ntea,skipped\nbeer,tea\n", "! @missing"),
+    ("csv", "1,2\nNA,Fiji\nFiji,NA\n", "NA>Fiji; Fiji>NA", {"missing": ""}),
+    ("csv", "vote\ntea|beer|juice\nbeer|tea|juice\n", "! @items"),
+    ("csv", "vote\ntea/beer\nbeer/tea\n", "! @items"),
+    ("csv", "vote\ntea > abstain\n", "! @missing"),
+    ("csv", "name,tea,beer\na,0,1\nb,1,0\n", "! @missing & missing='0'", {"layout": "places"}),
+    ("csv", "name,tea,beer\na,0,1\nb,1,0\n", "beer; tea", {"layout": "places", "missing": "0"}),
+    ("csv", "time,tea,beer\n9,1,2\n8,2,1\n", "! @ignore", {"layout": "places"}),
     ("csv", "first,second,weight\ntea,beer,40\nbeer,tea,20\n", "1.3333 tea>beer; 0.66667 beer>tea"),
     # ---- Ballots: one column per item
     ("csv", "name,tea,beer,juice\nann,1,2,3\nbob,2,1,3\n", PLACES_OR_SCORES),
@@ -172,14 +212,14 @@ SHAPES = [
     ("csv", "tea,beer\n1,0\n1,2\n", "tea; tea>beer", {"layout": "places"}),
     ("csv", "tea,beer,rum\n5,NA,3\n1,2,3\n", "tea>rum s; rum>beer>tea s", {"layout": "scores"}),
     ("csv", "tea,beer\n1,.\n1,2\n", "tea; tea>beer", {"layout": "places"}),
-    ("csv", "tea,beer,rum\n5,-99,3\n1,2,3\n", "! 'beer' is -99 & missing='-99'", {"layout": "scores"}),
+    ("csv", "tea,beer,rum\n5,-99,3\n1,2,3\n", "! @missing & missing='-99'", {"layout": "scores"}),
     (
         "csv",
         "tea,beer,rum\n5,-99,3\n1,2,3\n",
         "tea>rum s; rum>beer>tea s",
         {"layout": "scores", "missing": "-99"},
     ),
-    ("csv", "tea,beer,rum\n5,999,3\n1,2,3\n", "! 'beer' is 999 & missing=''", {"layout": "scores"}),
+    ("csv", "tea,beer,rum\n5,999,3\n1,2,3\n", "! @missing & missing=''", {"layout": "scores"}),
     ("csv", "tea,beer,rum\n5,-1,3\n", "tea>rum>beer", {"layout": "scores", "missing": ""}),
     ("csv", "user_id,tea,beer\n812,1,2\n", "beer>tea", {"layout": "scores"}),
     ("csv", "ResponseId,tea,beer\nR_1,1,2\n", "beer>tea", {"layout": "scores"}),
@@ -187,11 +227,11 @@ SHAPES = [
     ("csv", "age,tea,beer\n31,1,2\n", "beer>tea", {"layout": "scores", "ignore": "age"}),
     ("csv", "age,tea,beer\n31,1,2\n", "age>beer>tea", {"layout": "scores", "ignore": ""}),
     ("csv", "age,tea,beer\n31,1,2\n", "beer>tea", {"layout": "scores", "items": ["tea", "beer"]}),
-    ("csv", "tea,beer,rum,tall\n1,2,3,181\n2,1,,170\n", "! 'tall' differ from", {"layout": "places"}),
+    ("csv", "tea,beer,rum,tall\n1,2,3,181\n2,1,,170\n", "! @ignore", {"layout": "places"}),
     ("csv", "tea,beer,rum\n1,2,2\n2,1,3\n", "tea>beer=rum; beer>tea>rum", {"layout": "places"}),
     ("csv", "tea,beer,rum\n1,7,9\n8,2,3\n", "tea>beer>rum; beer>rum>tea", {"layout": "places"}),
-    ("csv", "tea,beer,rum,height\n" + ".1,.3,.2,181\n" * 5, "! 'height' differ from", {"layout": "scores"}),
-    ("csv", "region,tea,beer\nnorth,1,2\n", "! numbers in 'tea', 'beer' & ignore='region'"),
+    ("csv", "tea,beer,rum,height\n" + ".1,.3,.2,181\n" * 5, "! @ignore", {"layout": "scores"}),
+    ("csv", "region,tea,beer\nnorth,1,2\n", "! @ignore & ignore='region'"),
     ("csv", "region,tea,beer\nnorth,1,2\n", "! 'region' is 'north' & ignore=", {"layout": "places"}),
     (
         "csv",
@@ -215,7 +255,12 @@ SHAPES = [
     ("csv", "item,rank\ntea,1\nbeer,2\n", "! rater= or target="),
     ("csv", "voter,item,rank\na,tea,1\na,tea,2\n", "! 'a' & 'tea' is listed more than once & target="),
     ("csv", "voter,item,rank,target\na,tea,1,q\na,tea,1,r\na,rum,2,r\n", "tea; tea>rum"),
-    ("csv", "judge,item,rank,score\na,tea,1,9\n", "! 'rank', 'score' & rank= or score="),
+    ("csv", "voter,item,rank\na,tea,0\na,beer,1\nb,beer,0\nb,tea,1\n", "! @missing & missing='0'"),
+    ("csv", "voter,item,score\na,tea,-99\na,beer,5\n", "! @missing & missing='-99'"),
+    ("csv", "voter,item,score\na,tea,-99\na,beer,5\na,rum,1\n", "beer>rum", {"missing": "-99"}),
+    ("csv", "voter,item,rank,n\na,tea,1,2\na,beer,2,2\nb,tea,1,1\n", "! @count"),
+    ("csv", "voter,item,rank\na,overvote,1\na,beer,2\n", "! @missing"),
+    ("csv", "judge,item,rank,score\na,tea,1,9\n", "! @rank & rank='rank' & score='score'"),
     ("csv", "who,what,stars\na,tea,3\na,rum,5\n", "rum>tea", {"rater": "who", "item": "what", "score": "stars"}),
     ("jsonl", '{"voter": 1, "item": "tea", "rank": 1}\n{"voter": 1, "item": "rum", "rank": 2}', "tea>rum"),
     # ---- Rankings in JSON lines, and PrefLib
@@ -262,7 +307,9 @@ def test_a_table_has_one_reading_or_is_an_error(tmp_path, shape):
     if wanted.startswith("!"):
         with pytest.raises(RankshotError) as caught:
             rs.read_rankings(path, **options)
-        assert [x for x in wanted[1:].split("&") if x.strip() not in str(caught.value)] == []
+        words = [word.strip() for word in wanted[1:].split("&")]
+        told = f"@{getattr(caught.value, 'parameter', '')} {caught.value}"
+        assert [word for word in words if word not in told] == []
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "these lists name at most")
@@ -271,5 +318,133 @@ def test_a_table_has_one_reading_or_is_an_error(tmp_path, shape):
     assert describe(found, " s" if " s" in wanted else "") == wanted
 
 
-def test_there_are_at_least_120_shapes():
-    assert len({*map(str, SHAPES)}) == len(SHAPES) >= 120
+@pytest.mark.parametrize(
+    "text",
+    ["tea,beer\n2,1\n1,-1\n", "rater,item,rank\na,tea,1\na,beer,2\nb,beer,-1\nb,tea,1\n"],
+)
+def test_a_place_below_zero_is_not_the_best_place(tmp_path, text):
+    path = tmp_path / "ballots.csv"
+    path.write_text(text)
+    with pytest.raises(RankshotError, match=r"ballots\.csv:[34]:"):
+        rs.read_rankings(path, layout="places", missing="")
+
+
+def test_short_lists_of_places_in_a_long_table_are_the_first_places(tmp_path):
+    path = tmp_path / "ballots.csv"
+    rows = ["a,tea,1", "a,beer,2", "a,juice,3", "b,beer,1"]
+    path.write_text("\n".join(["rater,item,place", *rows]))
+    assert rs.read_rankings(path).is_subset.tolist() == [False, False]
+    path.write_text("\n".join(["rater,item,score", *rows]))
+    assert rs.read_rankings(path).is_subset.tolist() == [True, True]
+
+
+RATERS = [
+    "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
+    "reviewer", "evaluator", "assessor", "labeler", "labeller", "session", "rater_id", "judge_id",
+    "user_id", "User_ID", "userId", "annotatorId", "worker_id", "WorkerId", "participant_id",
+    "respondent_id", "reviewer_name", "evaluation_session_id", "judge_model", "judge_name",
+    "judgeModel", "annotator_name", "prolific_pid", "prolific_id", "PROLIFIC_PID",
+    "mturk_worker_id", "turker", "crowd_worker_id", "coder", "grader", "expert", "expert_id",
+    "juror", "panelist", "tester", "referee", "examiner", "scorer", "critic", "username",
+    "person_id", "rated_by", "judged_by", "labeled_by", "anonymous_user_id", "user_hash",
+    "ip_address", "session_id", "human_annotator", "evaluator_email", "voter_number", "student_id",
+    "ballot_id",
+]  # fmt: skip
+UNUSED = [
+    "user_language", "judge_score", "rater_age", "length", "timestamp", "tstamp", "date",
+    "created_at", "turn", "language", "category", "topic", "model_size", "user_prompt_length",
+    "comment", "temperature", "region",
+]  # fmt: skip
+PROMPTS = [
+    "question_id", "prompt", "prompt_id", "promptId", "query", "conversation_id", "instruction_id",
+]  # fmt: skip
+BOARD = "model_a,model_b,winner,{}\n"
+
+
+def read_beside(tmp_path, name, cells):
+    path = tmp_path / "votes.csv"
+    path.write_text(BOARD.format(name) + "".join(f"x,y,a,{cell}\n" for cell in cells))
+    return rs.leaderboards.read_votes(path)
+
+
+@pytest.mark.parametrize("name", RATERS)
+def test_a_column_of_people_is_that_of_raters(tmp_path, name):
+    found = read_beside(tmp_path, name, ["ann", "bob", "ann"])
+    assert found.rankings.raters.tolist() == ["ann", "bob", "ann"]
+    assert found.reading.used[name] == "rater"
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_a_column_that_is_not_used_is_named(tmp_path, name):
+    found = read_beside(tmp_path, name, ["3", "4", "3"])
+    assert found.rankings.raters.tolist() == [None] * 3
+    assert found.reading.unused == (name,)
+    assert str(found.reading).endswith(f"not used: {name}")
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_prompts_are_clusters(tmp_path, name):
+    prompts = [f"q{i % 12}" for i in range(24)]
+    found = read_beside(tmp_path, name, prompts)
+    assert found.clusters.tolist() == prompts
+    assert found.reading.used[name] == "cluster"
+    with refuses("cluster"):
+        read_beside(tmp_path, name, [f"q{i % 3}" for i in range(24)])
+    # A prompt for each vote explains nothing.
+    assert read_beside(tmp_path, name, [f"q{i}" for i in range(24)]).clusters is None
+
+
+@pytest.mark.parametrize("field", ["rater", "judge", "user", "annotator", "worker_id"])
+def test_rankings_in_json_lines_have_raters(tmp_path, field):
+    path = tmp_path / "rankings.jsonl"
+    path.write_text(f'{{"ranking": ["a", "b"], "{field}": "ann"}}\n')
+    assert rs.read_rankings(path).raters.tolist() == ["ann"]
+
+
+PAIR = {"question_id": 81, "model_1": "x", "model_2": "y", "judge": ["gpt-4", "pair-v2"], "turn": 1}
+HARD = {"question_id": "q1", "model": "x", "judge": "gpt-4"}
+
+
+@pytest.mark.parametrize(
+    ("record", "orders"),
+    [
+        ({**PAIR, "g1_winner": "model_1", "g2_winner": "tie"}, [["x", "y"], [["x", "y"]]]),
+        ({**PAIR, "g1_winner": "model_2", "g2_winner": "error"}, [["y", "x"]]),
+        ({**HARD, "games": [{"score": "A>>B"}, {"score": "A=B"}]},
+         [["baseline", "x"], [["baseline", "x"]]]),
+        ({**HARD, "games": [{"score": "B>A"}, {"score": "A>B"}]}, [["x", "baseline"]] * 2),
+        ({**HARD, "games": [{"score": {"score": "B>>A"}}, None]}, [["x", "baseline"]]),
+    ],
+)  # fmt: skip
+def test_judgements_of_two_games_are_two_votes(tmp_path, record, orders):
+    path = tmp_path / "judgements.jsonl"
+    path.write_text(json.dumps(record))
+    found = rs.leaderboards.read_votes(path)
+    assert found.rankings.orders() == orders
+    assert found.rankings.rater_names == ("gpt-4",)
+
+
+class Dataset:
+    """What rankshot needs of a datasets.Dataset."""
+
+    features, column_names = {}, ("model_a", "model_b", "winner")
+
+    def with_format(self, kind):
+        assert kind == "arrow"
+        columns = {"model_a": ["x"], "model_b": ["y"], "winner": ["model_b"]}
+        return [pytest.importorskip("pyarrow").table(columns)][0]
+
+    def __getitem__(self, rows):
+        return self
+
+
+def test_a_dataset_is_a_table():
+    found = rs.leaderboards.read_votes(Dataset())
+    assert found.rankings.orders() == [["y", "x"]]
+    with refuses("votes"):
+        rs.leaderboards.read_votes({"train": Dataset(), "test": Dataset()})
+
+
+def test_there_are_at_least_250_shapes():
+    assert len({*map(str, SHAPES)}) == len(SHAPES)
+    assert len(SHAPES) + len(RATERS) + len(UNUSED) + len(PROMPTS) >= 250

@@ -8,7 +8,8 @@ from pair_tables import draw_votes
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.leaderboards.board import find_rank_intervals, find_scores
+from rankshot.leaderboards.evidence import Looks, find_evidence, find_rank_intervals
+from refusals import refuses
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -73,7 +74,7 @@ def test_rows_columns_and_data_frames():
     assert list(frame["item"]) == list(board.items)
     assert list(frame["rating"]) == pytest.approx(list(board.log_worths))
     assert board.votes_needed(1e6) == 0
-    with pytest.raises(rs.RankshotError, match=r"unknown item 'd' \(did you mean|unknown item 'd'"):
+    with refuses("item", "d"):
         board["d"]
 
 
@@ -133,10 +134,10 @@ def test_ties_are_one_choice():
         assert [found[x] for x in "abc"] == pytest.approx(model.log_worths_, abs=1e-6)
     assert rs.leaderboard(votes).tie_parameter == orders["outcome"].tie_parameters_[2]
     assert rs.leaderboard(make_pairs(WINS)).tie_parameter == 0
-    with pytest.raises(rs.RankshotError, match="ties='half' needs PlackettLuce, not DavidsonLuce"):
+    with refuses("ties", "half"):
         rs.leaderboard(votes, rs.DavidsonLuce(), ties="half")
     longer = rs.Rankings.from_orders([["a", ["b", "c"]], ["c", "b", "a"]])
-    with pytest.raises(rs.RankshotError, match="ties='half' needs votes between two items"):
+    with refuses("ties", "half"):
         rs.leaderboard(longer, ties="half")
 
 
@@ -161,7 +162,7 @@ def test_an_item_with_few_votes_is_listed_apart_and_changes_no_other(plain):
     assert board.intervals == pytest.approx(wanted.intervals, abs=0.02)
     with pytest.warns(UserWarning, match="nothing else was placed before 'new'"):
         assert rs.leaderboard(both, min_votes=0).items[0] == "new"
-    with pytest.raises(rs.RankshotError, match="no item has 1000 votes: lower min_votes"):
+    with refuses("min_votes", 1000):
         rs.leaderboard(plain, min_votes=1000)
 
 
@@ -182,10 +183,10 @@ def test_a_file_and_a_data_frame_are_votes(tmp_path, plain):
     path = tmp_path / "games.csv"
     path.write_text(text)
     columns = {"a": "home", "b": "away", "winner": "result", "outcomes": "score"}
-    wanted = rs.leaderboard(rs.Rankings.from_votes(path, **columns))
+    wanted = rs.leaderboard(rs.leaderboards.read_votes(path, **columns))
     for votes in (path, str(path), pandas.read_csv(path)):
         assert repr(rs.leaderboard(votes, **columns)) == repr(wanted)
-    with pytest.raises(rs.RankshotError, match="a= names a column of a table, not of Rankings"):
+    with refuses("a"):
         rs.leaderboard(plain, a="home")
 
 
@@ -196,10 +197,12 @@ def test_boards_by_category_say_what_differs(plain):
         model = rs.PlackettLuce.from_worths(dict(zip("abcd", np.exp(theta), strict=True)))
         part = model.sample(300, random_state=rng)
         parts.append(replace(part, targets=np.full(300, name, object)))
-    boards = rs.leaderboards.leaderboards(rs.Rankings.concatenate(parts))
+    board = rs.leaderboard(rs.Rankings.concatenate(parts), category=True)
+    boards = board.categories
     assert list(boards) == ["one", "two"]
     assert boards["one"].items[0] == "a"
-    found = {(each.category, each.item): each for each in boards.differences()}
+    assert board.weight == 600
+    found = {(each.category, each.item): each for each in board.differences()}
     assert found["one", "a"].difference == pytest.approx(1, abs=0.3)
     assert found["one", "a"].p_value < 1e-6
     assert found["one", "b"].p_value > 0.05
@@ -208,15 +211,13 @@ def test_boards_by_category_say_what_differs(plain):
     assert found["two", "a"].difference == pytest.approx((two - one) / 2)
     errors = [boards[name].standard_errors[boards[name].items.index("a")] for name in truth]
     assert found["two", "a"].standard_error == pytest.approx(np.hypot(*errors) / 2)
-    points = rs.leaderboards.leaderboards(rs.Rankings.concatenate(parts), scale="elo").differences()
-    for elo, plain_scale in zip(points, boards.differences(), strict=True):
+    points = rs.leaderboard(rs.Rankings.concatenate(parts), scale="elo", category=True)
+    for elo, plain_scale in zip(points.differences(), board.differences(), strict=True):
         assert elo[2] == pytest.approx(400 / np.log(10) * plain_scale[2])
         assert elo[3] == pytest.approx(400 / np.log(10) * plain_scale[3])
         assert elo.p_value == pytest.approx(plain_scale.p_value)
-    with pytest.raises(rs.RankshotError, match="the votes have no categories"):
-        rs.leaderboards.leaderboards(plain)
-    with pytest.raises(rs.RankshotError, match=r"no category 'on' \(did you mean 'one'\?\)"):
-        boards["on"]
+    with refuses("category", True):
+        rs.leaderboard(plain, category=True)
 
 
 # ---- Corners and text
@@ -229,7 +230,7 @@ def test_items_that_nothing_tells_apart_share_their_rank():
     assert board.ranks.tolist() == [1, 2, 3, 3]
     assert np.isfinite(board.intervals).all()
     assert np.isfinite(board.quasi_variances).all()
-    assert np.isfinite(board.comparison_intervals).all()
+    assert np.isfinite(board.comparison_intervals[:2]).all()
     assert board.rank_intervals[2:, 1].tolist() == [4, 4]
 
 
@@ -269,8 +270,8 @@ def test_rank_intervals_step_down():
         theta, root = rng.normal(size=C), 0.3 * rng.normal(size=(C, C))
         V, errors = root @ root.T, root @ rng.normal(size=(C, 2000))
         scale = np.sqrt(np.diag(V)[:, None] + np.diag(V) - 2 * V)
-        scores = find_scores(theta, V, np.full((C, C), np.inf))
-        found = find_rank_intervals(scores, V, errors, 0.9)
+        evidence = find_evidence(theta, V, np.full(C, np.inf), None)
+        found = find_rank_intervals(evidence, V, errors, 0.9, Looks("one"))
         for i in range(C):
             told, first = step_down(i, theta, scale, errors, 1799)
             above, below = (sum(sign * (theta[j] - theta[i]) > 0 for j in told) for sign in (1, -1))
@@ -348,9 +349,9 @@ def test_anchors_shift_all_ratings(plain):
     old = [kept.ratings[item] - board.ratings[item] for item in "abcd"]
     assert np.mean(old) == pytest.approx(0, abs=1e-9)
     assert abs(np.mean([free.ratings[item] - board.ratings[item] for item in "abcd"])) > 10
-    with pytest.raises(rs.RankshotError, match="none of the anchors is ranked: 'x'"):
+    with refuses("anchors"):
         rs.leaderboard(plain, anchors={"x": 1})
-    with pytest.raises(rs.RankshotError, match="the last board has scale='elo'"):
+    with refuses("anchors", "elo"):
         rs.leaderboard(plain, anchors=board)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 import rankshot as rs
-from rankshot.leaderboards.board import choose_pairs
+from rankshot.leaderboards.evidence import choose_pairs
 from rankshot.ranking.models.information import variances_of_differences
 
 C = 15

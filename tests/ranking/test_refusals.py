@@ -5,6 +5,7 @@ import pytest
 
 import rankshot as rs
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
+from refusals import refuses
 
 ABC = ["a", "b", "c"]
 AB = Rankings.from_orders([["a", "b"], ["b", "a"]], items=ABC, targets=["cat", "dog"])
@@ -85,8 +86,12 @@ ARGUMENTS = [
         orders(TWO, targets=["x", 0.5]),
         "ranking 1: target must be a whole number or text that is not empty, not 0.5",
     ),
+    (orders(TWO, weights=np.array([True, False])), "ranking 0: the weight np.True_ is not"),
+    (orders(TWO, weights=np.array(["1", "2"])), "ranking 0: the weight np.str_('1') is not"),
+    (orders(TWO, weights=["1", 2]), "ranking 0: the weight '1' is not"),
     (orders(TWO, targets=["x", ""]), "text that is not empty, not ''"),
-    (orders({"x": ["a", "b"]}), "for a dict d, pass d.values() with targets=d"),
+    (orders({"x": ["a", "b"]}, targets="y"), "are the keys of the dict"),
+    (orders({"x": "ab"}), "target 'x': orders must be a list of names, not 'ab'"),
     (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
     # Tables of numbers
     (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),
@@ -105,7 +110,7 @@ ARGUMENTS = [
     (counts([[0, 1], [1, 0]], [[0, 1], [2, 0]]), "ties of 'a' and 'b' are 1: the table must be"),
     # Tables
     (lambda: Rankings.from_scores([[1.0, 2.0]]), "scores have no column names: name the"),
-    (lambda: Rankings.from_votes([["a"]]), "or the path of a file, not [['a']]"),
+    (lambda: rs.leaderboards.read_votes([["a"]]), "or Rankings, not [['a']]"),
     # Methods
     (lambda: AB.top(0), "k must be a whole number from 1 to 3, not 0"),
     (lambda: AB.top(np.array([1, 4])), "ranking 1: k must be a whole number from 1 to 3, not 4"),
@@ -118,7 +123,7 @@ ARGUMENTS = [
     (lambda: rs.agreement(VOTES[:1]), "W needs the rankings of at least two raters"),
     (
         lambda: rs.summarize(Rankings.from_orders(TWO, targets=["x", None])),
-        "ranking 1 has no target, but others do",
+        "ranking 1: target must be given for all",
     ),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
@@ -146,8 +151,8 @@ ARGUMENTS = [
     (board(ties="none"), "ties must be one of 'outcome', 'half', 'ignore'"),
     (board(scale="points"), "scale must be one of 'log-worth', 'elo'"),
     (board(n_draws=1), "n_draws must be a whole number from 2 on, not 1"),
-    (board(covariates="length"), "covariates need a table of votes"),
-    (board(model=rs.Mallows()), "Mallows has no worths: use PlackettLuce or DavidsonLuce"),
+    (board(covariates="length"), "covariates=('length',) names a column of a table"),
+    (board(model=rs.Mallows()), "has no worths: use PlackettLuce"),
     (lambda: rs.leaderboard(PAIRS).votes_needed(0), "width must be positive"),
     (lambda: rs.leaderboard(PAIRS).next_pairs(0), "n must be a whole number"),
 ]
@@ -163,27 +168,37 @@ def test_bad_arguments_are_refused_and_named(call, message):
 @pytest.mark.parametrize(
     "call",
     [
-        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, FIT),
+        *(rs.kemeny, rs.agreement, rs.kendall_distance, FIT),
         rs.Mallows.from_center(["a", "b"], 1).log_prob,
         lambda x: write_rankings(x, "votes.jsonl"),
     ],
 )
 def test_plain_lists_are_told_how_to_become_rankings(call):
-    with pytest.raises(RankshotError, match=r"expected Rankings, not \[\['a', 'b'\]\]"):
+    with refuses("rankings", [["a", "b"]]):
         call([["a", "b"]])
 
 
-def test_a_dict_is_told_how_to_become_rankings():
-    lists = {"x": ["a", "b"], "y": ["b", "a"]}
-    with pytest.raises(RankshotError, match=r"Rankings\.from_orders\(d\.values\(\), targets=d"):
-        FIT(lists)
-    assert rs.Rankings.from_orders(lists.values(), targets=lists).orders() == list(lists.values())
+def test_a_dict_of_lists_is_accepted_wherever_rankings_are():
+    lists = {"x": ["a", "b", "c"], "y": [["b", "a", "c"], ["b", ["a", "c"]]]}
+    own = rs.Rankings.from_orders(lists, raters=["ann", "bob", "cy"])
+    assert own.orders() == [lists["x"], *lists["y"]]
+    assert own.targets.tolist() == ["x", "y", "y"]
+    assert own.raters.tolist() == ["ann", "bob", "cy"]
+    one = {"x": [["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]]}
+    same = rs.Rankings.from_orders(one)
+    for call in (rs.kemeny, rs.borda, rs.copeland, rs.schulze):
+        assert call(one).order == call(same).order
+    assert rs.PlackettLuce().fit(one).mode_ == rs.PlackettLuce().fit(same).mode_
+    assert rs.Mallows().fit(one).center_ == rs.Mallows().fit(same).center_
+    assert rs.kendall_distance(one).tolist() == rs.kendall_distance(same).tolist()
+    assert rs.summarize(one)[0].order == rs.summarize(same)[0].order
+    assert rs.ranking.concordance(one) == rs.ranking.concordance(same)
 
 
 @pytest.mark.parametrize("distance", [rs.kendall_distance, rs.ranking.mean_kendall_distance])
 def test_rankings_of_a_subset_have_no_distance(distance):
     subset = Rankings.from_orders([["a", "b"]], items=ABC, kind="subset")
-    with pytest.raises(RankshotError, match="ranking 0 compares only a subset of the items"):
+    with refuses("rankings", where="ranking 0"):
         distance(subset)
 
 
@@ -192,7 +207,7 @@ def test_statistics_of_no_rankings():
     assert rs.ranking.concordance(none) is None
     assert rs.kendall_distance(none).shape == (0, 0)
     for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, FIT):
-        with pytest.raises(RankshotError, match="no rankings"):
+        with refuses("rankings"):
             merge(none)
 
 

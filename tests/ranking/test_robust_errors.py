@@ -13,6 +13,7 @@ from scipy.stats import t as student
 import rankshot as rs
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.models.robust_errors import find_units, sum_squares
+from refusals import refuses
 
 NAMES, THETA = list("abcde"), np.linspace(1, -1, 5)
 
@@ -320,7 +321,7 @@ def test_two_way_clusters_add_up(rng):
     assert np.all(board.degrees <= np.minimum(by_rater.degrees, alone.degrees) + 1e-9)
     table = as_table(votes, judge=votes.raters, prompt=prompts)
     assert rs.leaderboard(table, cluster="prompt").covariance == pytest.approx(board.covariance)
-    with pytest.raises(rs.RankshotError, match="cluster='prompt' needs a table of votes"):
+    with refuses("cluster", "prompt"):
         rs.leaderboard(votes, cluster="prompt")
     with pytest.raises(rs.RankshotError, match="cluster must have one entry for each of 600"):
         rs.leaderboard(votes, cluster=["a", "b", "c"])
@@ -422,13 +423,11 @@ def test_a_covariate_that_explains_all_votes_is_warned_of(strict):
 
 
 def test_bad_covariates_are_refused(styled):
-    with pytest.raises(rs.RankshotError, match="no column 'size' for a covariate, nor 'size_a', "):
+    with refuses("covariates", "size"):
         rs.leaderboard(styled, covariates=["size"])
-    with pytest.raises(rs.RankshotError, match="covariate 'zero' is 0 in all votes"):
+    with refuses("covariates", "zero"):
         rs.leaderboard(styled.assign(zero=0.0), covariates="zero")
-    with pytest.raises(
-        rs.RankshotError, match="covariates 'length', 'words' cannot be distinguished:"
-    ):
+    with refuses("covariates", "length, words"):
         rs.leaderboard(
             styled.assign(words=2 * (styled["length_a"] - styled["length_b"])),
             covariates=["length", "words"],
@@ -437,7 +436,5 @@ def test_bad_covariates_are_refused(styled):
         item: number for number, item in enumerate(sorted({*styled["left"], *styled["right"]}))
     }
     sizes = styled["left"].map(strength) - styled["right"].map(strength)
-    with pytest.raises(
-        rs.RankshotError, match="covariates 'size' cannot be distinguished from the"
-    ):
+    with refuses("covariates", "size"):
         rs.leaderboard(styled.assign(size=sizes), covariates=["size"])

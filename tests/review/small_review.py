@@ -69,7 +69,7 @@ def serve_review(folder, learner, ids, images, path="/"):
         closing(Review(learner, ids, journal)) as review,
         open_port("127.0.0.1", 0) as port,
     ):
-        inputs = ShownInputs(ids, learner.scores, images)
+        inputs = ShownInputs.open(ids, learner.scores, images)
         results = Results(review, inputs, folder, "logits")
         review.start(results.write_all)
         app = create_app(review, inputs, results, token=TOKEN, title=images.name)

@@ -44,7 +44,7 @@ def folder(tmp_path):
 def served(folder):
     ids = [*NAMES, *(f"x{i}" for i in range(40 - len(NAMES)))]
     with open_review(folder, ids=ids) as review:
-        inputs = ShownInputs(ids, review.learner.scores, folder / "inputs")
+        inputs = ShownInputs.open(ids, review.learner.scores, folder / "inputs")
         results = Results(review, inputs, folder, "logits")
         app = create_app(review, inputs, results, token=TOKEN, hosts={HOST})
         client = Client(app, headers={"host": HOST})

@@ -7,7 +7,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.sources import choose_source, dictionary, open_source, rank_names
-from rankshot.sources.dictionary import Dictionary, load_dictionary
+from rankshot.sources.dictionary import load_dictionary
 from refusals import refuses
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k").names
@@ -18,7 +18,8 @@ IMAGES = load_dictionary("images")
 @pytest.fixture(autouse=True)
 def without_word_vectors(monkeypatch):
     """The same on every machine."""
-    monkeypatch.setattr(Dictionary, "_vectors", None)
+    for kind in dictionary.FILES:
+        monkeypatch.setitem(vars(load_dictionary(kind)), "_vectors", None)
 
 
 def used(name, synset=None):

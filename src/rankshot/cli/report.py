@@ -13,7 +13,6 @@ def report(
     /,
     *,
     truth: Path | None = None,
-    images: Path | None = None,
     id: list[str] | None = None,  # noqa: A002
     new_class: str | None = None,
     against: str | None = None,
@@ -37,8 +36,6 @@ def report(
     truth
         A table of the true classes: with columns id and label, or with a column label alone and the
         same rows. If only some inputs have a label, only these are reported.
-    images
-        A folder of the input images. The default is where `recognise` read them.
     id
         Explain this input instead of writing a page; may be repeated.
     new_class
@@ -49,15 +46,17 @@ def report(
         The page to write (.html).
     """
     from rankshot import pages
-    from rankshot.recognition.run_report import build_run_report, explain_run
+    from rankshot.recognition import open_run
+    from rankshot.recognition.run_report import explain_run, report_predictions, report_run
 
     if id is not None:
-        for name, why in explain_run(run, id, target=new_class, against=against).items():
+        found = explain_run(open_run(run), id, target=new_class, against=against)
+        for name, why in found.items():
             say(f"{name}: {why}\n")
         return
     if output is None:
         raise InputError("output", NO_VALUE, "must be given", hint="-o FILE.html, or --id")
     require_output(output, (".html", ".htm"), truth)
-    page = build_run_report(run, truth, images)
+    page = report_run(open_run(run), truth) if run.is_dir() else report_predictions(run, truth)
     pages.write_page(pages.render_report(page), output)
     say(f"report written to {output}")

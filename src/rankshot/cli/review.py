@@ -66,11 +66,12 @@ def review(
         return
     if not 0 <= port < 2**16:
         raise InputError("port", port, f"must be from 0 to {2**16 - 1}")
-    from rankshot.review.serve import review_run
+    from rankshot.review.serve import review_run, serve_review
 
-    review_run(
-        opened,
-        inputs=inputs,
+    serve_review(
+        review_run(opened, inputs),
+        run / "review",
+        title=run.resolve().name.removesuffix(".rankshot-run"),
         host=host,
         port=port,
         overwrite=overwrite,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
+from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
 from rankshot.core.tables import (
     Batch,
@@ -94,8 +94,9 @@ class ColumnReader:
     Parameters
     ----------
     source : str, Path, data frame, list of dict or dict of lists
-    missing : iterable of str
-        Texts of missing cells, besides `MISSING`.
+    missing : iterable of str, optional
+        Texts of missing cells, besides `MISSING`; an empty list means that only empty cells are
+        missing.
     on_error : {"stop", "skip"}
         With "skip", lines that cannot be read are left out, and ``odd`` describes them.
 
@@ -107,9 +108,13 @@ class ColumnReader:
     ['b', 'a', '']
     """
 
-    def __init__(self, source: Any, missing: Iterable[str] = (), on_error: str = "stop") -> None:
+    def __init__(
+        self, source: Any, missing: Iterable[str] | None = None, on_error: str = "stop"
+    ) -> None:
         self._path = Path(source) if isinstance(source, (str, Path)) else None
-        self._missing = MISSING | {*missing}
+        self._missing = (
+            {""} if missing is not None and not [*missing] else MISSING | {*(missing or ())}
+        )
         self.skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
         self.odd: dict[str, None] = {}
         self._records: dict[str, list[Any]] | None = None
@@ -117,7 +122,11 @@ class ColumnReader:
         self._frame = None
         ending = require_ending(self._path, COLUMN_ENDINGS) if self._path else ""
         if self._path and "json" in ending:
-            self._records = self._read_json(self._path, ending)
+            self._frame = _read_arrow_lines(self._path) if ending in LINES_ENDINGS else None
+            if self._frame is None:
+                self._records = self._read_json(self._path, ending)
+            else:
+                names = self._frame.columns
         elif self._path:
             names = read_columns(self._path)[0]
         elif is_records(source):
@@ -148,6 +157,8 @@ class ColumnReader:
         """Return the file and the line of a row, or its number from 0, for messages."""
         if self._lines is not None:
             return f"{self}:{self._lines[row]}"
+        if self._path is not None and self._frame is not None:
+            return f"{self}:{next(islice(read_lines(self._path), row, None))[0]}"
         if self._path is None or self._records is not None or self._path.suffix == ".parquet":
             return f"{self}: row {row}"
         with closing(iterate_rows(self._path, {} if self.skips else None)) as rows:
@@ -156,18 +167,6 @@ class ColumnReader:
     def find(self, names: Iterable[str]) -> list[str]:
         """Return the columns with one of these usual names: in any case, with blanks or signs."""
         return [column for name in names for column in self._by_name.get(plain_name(name), ())]
-
-    def find_one(self, names: Iterable[str], argument: str) -> str | None:
-        """Return the column with the first of these names that there is; raise for two of it."""
-        for name in names:
-            if len(same := self.find([name])) > 1:
-                raise RankshotError(
-                    f"{self}: the columns {quote_names(same)} have the same name: choose one with "
-                    f"{argument}="
-                )
-            if same:
-                return same[0]
-        return None
 
     def read_texts(self, names: Sequence[str]) -> list[Coded]:
         """Return columns of text."""
@@ -398,6 +397,24 @@ def warn_of_skipped(n_odd: int, n: int, told: Sequence[str]) -> None:
     )
 
 
+def _read_arrow_lines(path: Path) -> Any:
+    """Return JSON lines as a data frame; None if PyArrow cannot read them."""
+    try:
+        arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.json")
+        table = reader.read_json(path)
+        times = [x for x in table.schema if arrow.types.is_temporal(x.type)]
+        if times:
+            # PyArrow makes times of names that look like them.
+            text = arrow.schema([(x.name, arrow.string()) for x in times])
+            table = reader.read_json(path, parse_options=reader.ParseOptions(explicit_schema=text))
+    except (RankshotError, arrow.ArrowException, UnicodeDecodeError):
+        return None
+    flat = [x.name for x in table.schema if not arrow.types.is_nested(x.type)]
+    if not table.num_rows or len({*flat}) < len(flat):
+        return None
+    return as_frame(table.select(flat))
+
+
 def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:
     """Return columns of a Parquet file; None if they are not all text, or all numbers."""
     types = import_pyarrow().types
@@ -447,6 +464,8 @@ def _mixes(values: list[Any]) -> bool:
 
 
 def _to_text(value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124 (NaN)
+        return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)

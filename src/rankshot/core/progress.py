@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import monotonic
 from typing import Self
 
@@ -42,22 +41,3 @@ class ProgressLine:
         if self._last:
             start = "\r\x1b[K" if self.stream.isatty() else ""
             self.stream.write(f"{start}{self.label}: {self._last}\n")
-
-
-_watchers: list[Callable[[], None]] = []
-
-
-@contextmanager
-def watch_passes(tell: Callable[[], None]) -> Iterator[None]:
-    """Call a function after each pass over data in parts, until the block ends."""
-    _watchers.append(tell)
-    try:
-        yield
-    finally:
-        _watchers.remove(tell)
-
-
-def announce_pass() -> None:
-    """Say that a pass over data in parts has ended."""
-    for tell in _watchers:
-        tell()

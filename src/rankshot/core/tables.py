@@ -627,7 +627,7 @@ def _put_csv_rows(
 
 
 def as_frame(data: object) -> Any:
-    """Return a data frame of pandas, polars, PyArrow and others as one of narwhals.
+    """Return a data frame of pandas, polars, PyArrow, datasets and others as one of narwhals.
 
     Anything else is returned as None.
     """
@@ -636,6 +636,8 @@ def as_frame(data: object) -> Any:
     import narwhals.stable.v2 as nw  # noqa: PLC0415
     from narwhals.exceptions import DuplicateError  # noqa: PLC0415
 
+    if hasattr(data, "column_names") and hasattr(data, "features"):
+        data = data.with_format("arrow")[:]  # a datasets.Dataset
     try:
         frame = nw.from_native(data, pass_through=True)
         if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():

@@ -1,18 +1,19 @@
 from .board import (
     Comparison as Comparison,
+    Difference as Difference,
     Estimate as Estimate,
     Leaderboard as Leaderboard,
+    Misfit as Misfit,
     Standing as Standing,
 )
 from .davidson_luce import DavidsonLuce as DavidsonLuce
-from .fit import (
-    Difference as Difference,
-    Leaderboards as Leaderboards,
-    leaderboard as leaderboard,
-    leaderboards as leaderboards,
-)
-from .page import render_board as render_board
+from .fit import leaderboard as leaderboard
+from .page import render_board as render_board, save_board as save_board
 from .raters import (
-    RaterReliability as RaterReliability,
-    rater_reliability as rater_reliability,
+    RaterAgreement as RaterAgreement,
+    rater_agreement as rater_agreement,
+)
+from .votes import (
+    Votes as Votes,
+    read_votes as read_votes,
 )

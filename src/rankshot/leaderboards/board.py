@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from importlib.util import find_spec
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, stdtr
 
 from rankshot.core.errors import (
+    InputError,
     RankshotError,
-    UnknownItemError,
     format_count,
     quote_names,
-    short_repr,
     suggest_name,
 )
 from rankshot.core.validation import require_number, require_whole_number
-from rankshot.ranking.models.information import find_quasi_variances, variances_of_differences
+from rankshot.leaderboards.evidence import (
+    Evidence,
+    Looks,
+    ScoreTests,
+    adjust_holm,
+    allow_looks,
+    choose_pairs,
+    draw_errors,
+    find_pair_degrees,
+    find_rank_intervals,
+)
+from rankshot.leaderboards.votes import Votes
+from rankshot.ranking.column_meanings import Reading
+from rankshot.ranking.models.information import find_quasi_variances
 from rankshot.ranking.models.plackett_luce import TIED
+from rankshot.ranking.models.robust_errors import centre
 
 Floats = NDArray[np.float64]
 ROWS_SHOWN = 20
@@ -42,8 +57,7 @@ class Comparison(NamedTuple):
     interval : tuple of float
         The confidence interval of the difference, at the level of the leaderboard.
     certainty : float
-        The probability that the first item has the larger worth, if the error of the difference is
-        normal. It is conservative for an item that won or lost nearly all its votes.
+        One minus the one-sided p-value of the hypothesis that the first item is not better.
     p_value : float
         The p-value of the hypothesis that the worths are equal, adjusted by Holm's method for all
         pairs of the leaderboard. Interval and certainty are for two items that were chosen before
@@ -131,6 +145,66 @@ class Standing(NamedTuple):
     standard_error: float
 
 
+class Difference(NamedTuple):
+    """The difference between an item's rating in one category and its mean over all categories.
+
+    Attributes
+    ----------
+    category, item : str
+    difference : float
+        The rating in this category minus the mean over the categories, in log-worths or Elo points.
+    standard_error : float
+    p_value : float
+        The p-value of the hypothesis of no difference, adjusted by Holm's method for all
+        differences.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> orders = [["a", "b"], ["b", "a"]]
+    >>> votes = rs.Rankings.from_orders(
+    ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
+    >>> found = rs.leaderboard(votes, category=True).differences()[0]
+    >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
+    ('dinner', 'a', -0.49, 0.001)
+    """
+
+    category: str
+    item: str
+    difference: float
+    standard_error: float
+    p_value: float
+
+
+class Misfit(NamedTuple):
+    """How often an item beat another, and how often their ratings expect it.
+
+    Attributes
+    ----------
+    first, second : str
+    votes : float
+    observed, expected : float
+        The share of the votes that the first item wins; a tie is half a win.
+    p_value : float
+        The p-value of the hypothesis that the ratings explain the votes, adjusted by Holm's method
+        for all pairs that were tested; NaN for a pair with fewer than ten votes.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_pair_counts([[0, 9], [7, 0]], items=["a", "b"])
+    >>> rs.leaderboard(votes).misfits()[0].votes
+    16.0
+    """
+
+    first: str
+    second: str
+    votes: float
+    observed: float
+    expected: float
+    p_value: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
     """Items sorted by worth, best first, with intervals; `leaderboard` makes one.
@@ -174,6 +248,17 @@ class Leaderboard:
         The number of draws for the rank intervals, and their seed.
     origin : float
         The rating of a log-worth of 0.
+    looks : {"one", "many", "guided"}
+        For how many looks claims and intervals hold.
+    warnings : tuple of str
+        What limits the claims.
+    categories : dict
+        The leaderboard of each category.
+    source : Votes
+        What the board was made of.
+    evidence, tests, places, one_sided, misfit
+        The statistics of pairs, the score tests, the number of each item in them, 1 for items
+        that never lost (-1 if they never won), and the p-values of `misfits`.
 
     Examples
     --------
@@ -206,6 +291,20 @@ class Leaderboard:
     n_draws: int
     seed: int
     origin: float
+    looks: str
+    evidence: Evidence
+    tests: ScoreTests
+    places: NDArray[np.intp]
+    one_sided: NDArray[np.int8]
+    misfit: Floats
+    warnings: tuple[str, ...]
+    categories: Mapping[str, Leaderboard]
+    source: Votes
+
+    @property
+    def reading(self) -> Reading | None:
+        """Which columns of a table were used, and which were not."""
+        return self.source.reading
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -239,18 +338,19 @@ class Leaderboard:
         """Confidence intervals of the ranks: the best and the worst rank, of shape (C, 2)."""
         rng = np.random.default_rng(self.seed)
         errors = draw_errors(self.covariance, self.n_draws, rng)
-        return find_rank_intervals(self._scores, self.covariance, errors, self.level)
+        return find_rank_intervals(self.evidence, self.covariance, errors, self.level, self._looks)
 
     @cached_property
-    def _scores(self) -> Floats:
-        return find_scores(self.log_worths, self.covariance, self.pair_degrees)
+    def _looks(self) -> Looks:
+        return allow_looks(self.looks, self.covariance)
 
     @cached_property
     def p_values(self) -> Floats:
         """P-values of equal worths, of shape (C, C), adjusted for all pairs (Holm 1979)."""
         pairs = np.triu_indices(len(self), 1)
         p = np.ones((len(self), len(self)))
-        p[pairs] = adjust_holm(2 * ndtr(-np.abs(self._scores[pairs])))
+        z, errors, _ = self.evidence
+        p[pairs] = self._looks.adjust(np.exp(self._looks.log_p(z[pairs], errors[pairs])))
         return np.minimum(p, p.T)
 
     @property
@@ -265,14 +365,8 @@ class Leaderboard:
 
     @property
     def pair_degrees(self) -> Floats:
-        """The degrees of freedom of each difference, of shape (C, C).
-
-        They are the mean of the two items' degrees, weighted by their variances, so that the less
-        certain item dominates.
-        """
-        variances = np.maximum(np.diag(self.covariance), np.finfo(float).tiny)
-        both = np.add.outer(variances, variances)
-        return np.asarray(both / np.add.outer(variances / self.degrees, variances / self.degrees))
+        """The degrees of freedom of each difference, of shape (C, C)."""
+        return find_pair_degrees(self.covariance, self.degrees)
 
     @cached_property
     def quasi_variances(self) -> Floats:
@@ -287,11 +381,38 @@ class Leaderboard:
         items, some intervals do not overlap by chance, and `clearly_better` shows which items
         differ. The intervals of items that differ may overlap slightly, whereas `compare` uses the
         covariance of the two. A quasi-variance can be negative; such an item has the interval of
-        its standard error.
+        its standard error. The interval of an item that never lost has no upper end, and its lower
+        end is that of its difference to the best other item.
         """
+        return self._comparison_intervals
+
+    @property
+    def _quasi_errors(self) -> Floats:
         variances = self.quasi_variances
-        shown = np.where(variances > 0, variances, np.diag(self.covariance))
-        return self._around_log_worths(np.sqrt(shown))
+        return np.sqrt(np.where(variances > 0, variances, np.diag(self.covariance)))
+
+    @cached_property
+    def _comparison_intervals(self) -> Floats:
+        found = self._around_log_worths(self._quasi_errors)
+        for i in np.flatnonzero(self.one_sided):
+            side = int(self.one_sided[i])
+            others = np.flatnonzero(self.one_sided != side)
+            if others.size:
+                other = others[np.argmax(side * self.log_worths[others])]
+                # Two items without limits share their difference.
+                is_shared = self.one_sided[other] == -side
+                at = self.log_worths[other]
+                at = at if not is_shared else (self.log_worths[i] + at) / 2
+                found[i] = at + self._bound(int(i), int(other)) / (1 + is_shared)
+        return found
+
+    def _bound(self, i: int, j: int) -> Floats:
+        """Return the interval of a difference, from score tests."""
+        estimate = float(self.log_worths[i] - self.log_worths[j])
+        first, second = int(self.places[i]), int(self.places[j])
+        looks, level = self._looks, self.level
+        bound = self.tests.bound
+        return np.array([bound(first, second, estimate, x, level, looks) for x in (-1, 1)])
 
     @property
     def unclear_runs(self) -> list[tuple[int, int]]:
@@ -311,10 +432,6 @@ class Leaderboard:
     def compare(self, first: str, second: str) -> Comparison:
         """Return how certain it is that the first item is above the second.
 
-        Interval and certainty assume a normally distributed error. This is conservative if an item
-        won or lost nearly all its votes: 100 wins out of 100 give a certainty of 0.95. The number
-        of wins is better evidence in this case.
-
         Parameters
         ----------
         first, second : str
@@ -322,15 +439,21 @@ class Leaderboard:
         """
         i, j = self._find(first), self._find(second)
         difference = float(self.log_worths[i] - self.log_worths[j])
-        error = float(np.sqrt(variances_of_differences(self.covariance)[i, j]))
-        difference, error = self.unit * difference, self.unit * error
-        degrees = float(self.pair_degrees[i, j])
-        reach = float(stdtrit(degrees, (1 + self.level) / 2)) * error
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.float64(difference) / error
-        certainty = 0.5 if np.isnan(z) else float(stdtr(degrees, z))
-        interval = difference - reach, difference + reach
-        return Comparison(difference, error, interval, certainty, float(self.p_values[i, j]))
+        z, error = float(self.evidence.z[i, j]), float(self.evidence.errors[i, j])
+        if self.evidence.by_score[i, j]:
+            low, high = self._bound(i, j)
+            certainty = float(ndtr(z))
+        else:
+            degrees = self.pair_degrees[i, j]
+            reach = float(self._looks.reach(np.array(error), degrees, self.level))
+            low, high = difference - reach, difference + reach
+            certainty = float(stdtr(degrees, difference / error)) if error else 0.5
+        if self.looks != "one":
+            p = float(np.exp(self._looks.log_p(z, error)))
+            certainty = max(0.5, 1 - p / 2) if z > 0 else min(0.5, p / 2)
+        interval = float(self.unit * low), float(self.unit * high)
+        p_value = float(self.p_values[i, j])
+        return Comparison(self.unit * difference, self.unit * error, interval, certainty, p_value)
 
     def probability(self, first: str, second: str) -> Estimate:
         """Return the probability that the first item beats the second in one vote.
@@ -383,9 +506,10 @@ class Leaderboard:
     def next_pairs(self, n: int = 1) -> list[tuple[str, str]]:
         """Return the pairs of items whose votes would be most informative about uncertain ranks.
 
-        Ask for votes on these pairs, and make a new leaderboard from all votes. In simulations
-        with 15 items, 200 votes on such pairs were as informative as 280 votes on random pairs
-        (``tests/ranking/test_planning.py``).
+        Ask for votes on these pairs, and make a new leaderboard from all votes, with
+        ``looks="guided"``: other claims do not hold for votes that depend on earlier ones. In
+        simulations with 15 items, 200 votes on such pairs were as informative as 280 votes on
+        random pairs.
 
         Parameters
         ----------
@@ -426,8 +550,60 @@ class Leaderboard:
         129
         """
         require_number("width", width, above=0, below=np.inf)
-        found = np.diff(self._to_scale(self.comparison_intervals)).mean()
+        wide = np.diff(self._to_scale(self._around_log_worths(self._quasi_errors)))
+        found = wide.mean()
         return max(0, int(np.ceil(self.weight * ((found / width) ** 2 - 1))))
+
+    def misfits(self) -> list[Misfit]:
+        """Return the pairs of items that have votes, the least explained by the ratings first.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> wins = [[0, 18, 4], [2, 0, 18], [16, 2, 0]]
+        >>> votes = rs.Rankings.from_pair_counts(wins, items=["rock", "scissors", "paper"])
+        >>> found = rs.leaderboard(votes).misfits()[0]
+        >>> found.observed, round(found.expected, 2), found.p_value < 0.01
+        (0.9, 0.52, True)
+        """
+        both = self.wins + self.wins.T + self.ties
+        first, second = np.nonzero(np.triu(both))
+        values = (
+            x[first, second] for x in (both, self.observed_win_rates, self.win_rates, self.misfit)
+        )
+        rows = zip(first.tolist(), second.tolist(), *(x.tolist() for x in values), strict=True)
+        found = [Misfit(self.items[i], self.items[j], *more) for i, j, *more in rows]
+        return sorted(found, key=lambda each: 2.0 if np.isnan(each.p_value) else each.p_value)
+
+    def differences(self) -> list[Difference]:
+        """Return the differences between categories, most significant first.
+
+        Only items that all categories rank are compared, relative to their mean. Categories are
+        treated as independent, which is conservative if the same raters voted in all of them.
+        """
+        boards = list(self.categories.values())
+        common = sorted(set.intersection(*({*board.items} for board in boards))) if boards else []
+        if len(boards) < 2 or len(common) < 2:
+            raise RankshotError("there are no two categories with two items in common to compare")
+        at = [[board.items.index(item) for item in common] for board in boards]
+        K, both = len(boards), list(zip(boards, at, strict=True))
+        theta = np.array([board.log_worths[i] for board, i in both])
+        theta -= theta.mean(axis=1, keepdims=True)
+        covariances = (centre(board.covariance[np.ix_(i, i)]) for board, i in both)
+        variances = np.array([np.diag(V) for V in covariances])
+        gap = theta - theta.mean(axis=0)
+        # Each category adds its part to the variance, and has its own degrees of freedom (Welch).
+        own, others = variances * (1 - 1 / K) ** 2, variances / K**2
+        variance = np.maximum(own + others.sum(axis=0) - others, np.finfo(float).tiny)
+        error, degrees = np.sqrt(variance), np.array([board.degrees[i] for board, i in both])
+        rates = own**2 / degrees + (others**2 / degrees).sum(axis=0) - others**2 / degrees
+        p = 2 * stdtr(variance**2 / np.maximum(rates, np.finfo(float).tiny), -np.abs(gap / error))
+        held, order = adjust_holm(p.ravel()), np.argsort(p, axis=None)
+        gap, error = self.unit * gap, self.unit * error
+        cells = [(name, item) for name in self.categories for item in common]
+        rows = zip(cells, gap.ravel().tolist(), error.ravel().tolist(), held.tolist(), strict=True)
+        found = [Difference(*cell, d, s, q) for cell, d, s, q in rows]
+        return [found[i] for i in order]
 
     def to_frame(self) -> Any:
         """Return the table as a pandas, polars or PyArrow table, whichever is installed.
@@ -454,25 +630,21 @@ class Leaderboard:
         --------
         >>> import rankshot as rs
         >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
-        >>> rs.leaderboard(votes).to_dict()["pairs"][0]
-        {'first': 'a', 'second': 'b', 'votes': 40.0, 'observed': 0.75, 'expected': 0.749863}
+        >>> list(rs.leaderboard(votes).to_dict()["pairs"][0])
+        ['first', 'second', 'votes', 'observed', 'expected', 'p_value']
         """
-        both = self.wins + self.wins.T + self.ties
-        at = np.argwhere(np.triu(both) > 0).tolist()
-        rates = self.observed_win_rates, self.win_rates
-        pairs = [
-            {
-                "first": self.items[i], "second": self.items[j], "votes": float(both[i, j]),
-                "observed": float(rates[0][i, j]), "expected": round(float(rates[1][i, j]), 6),
-            }
-            for i, j in at
-        ]  # fmt: skip
-        return {
-            "level": self.level, "scale": self.scale, "weight": self.weight,
-            "raters": self.n_raters, "items": [row._asdict() for row in self],
+        pairs = [each._asdict() for each in self.misfits()]
+        found: dict[str, object] = {
+            "level": self.level, "looks": self.looks, "scale": self.scale,
+            "weight": self.weight, "raters": self.n_raters, "warnings": list(self.warnings),
+            "reading": None if self.reading is None else str(self.reading),
+            "items": [row._asdict() for row in self],
             "effects": {name: found._asdict() for name, found in self.effects.items()},
             "thin": self.thin, "pairs": pairs,
         }  # fmt: skip
+        if self.categories:
+            found["categories"] = {name: each.to_dict() for name, each in self.categories.items()}
+        return {key: _without_infinity(value) for key, value in found.items()}
 
     def __len__(self) -> int:
         return len(self.items)
@@ -504,7 +676,23 @@ class Leaderboard:
             lines.append("  " + "  ".join(cells).rstrip())
         if len(self) > ROWS_SHOWN:
             lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
-        return "\n".join([*lines, *(f"  {note}" for note in self.iterate_notes())])
+        notes = [*self.iterate_notes(), str(self.reading or "")]
+        return "\n".join([*lines, *(f"  {note}" for note in notes if note)])
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML, for notebooks."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+            for row in self.iterate_rows(5 * ROWS_SHOWN)
+        )
+        told = [
+            *self.warnings,
+            *self.iterate_notes(),
+            *([str(self.reading)] if self.reading else []),
+        ]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in told)
+        return f"<p>{escape(self.summary)}</p><table><tr>{head}</tr>{body}</table>{notes}"
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -517,7 +705,8 @@ class Leaderboard:
         by = f" by {format_count(self.n_raters, 'rater')}" if self.n_raters else ""
         rankings = f"{self.weight:,.12g} {self.counted}{'' if self.weight == 1 else 's'}{by}"
         intervals = f"{100 * self.level:g}% comparison intervals"
-        return f"{format_count(len(self), 'item')}, {rankings}, {intervals}"
+        looks = "" if self.looks == "one" else " for any number of looks"
+        return f"{format_count(len(self), 'item')}, {rankings}, {intervals}{looks}"
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:
         """Yield the cells of each item as text, as the table prints them.
@@ -546,7 +735,7 @@ class Leaderboard:
             yield f"effect of {name}: {value:.3g} ({low:.3g} to {high:.3g})"
 
     def _around_log_worths(self, errors: Floats) -> Floats:
-        reach = stdtrit(self.degrees, (1 + self.level) / 2) * errors
+        reach = self._looks.reach(errors, self.degrees, self.level)
         return np.asarray(self.log_worths[:, None] + np.outer(reach, [-1, 1]))
 
     @property
@@ -560,109 +749,21 @@ class Leaderboard:
     def _find(self, item: str) -> int:
         if item not in self.items:
             hint = suggest_name(item, (*self.items, *self.thin))
-            raise UnknownItemError(f"unknown item {short_repr(item)}{hint}")
+            raise InputError("item", item, f"is not ranked{hint}")
         return self.items.index(item)
 
 
 def _signed(value: float, digits: int) -> str:
+    if not isfinite(value):
+        return "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text
 
 
-# ---- Which ranks items may really have, and which votes would tell more
-#
-# The rank interval of item i contains its true rank with at least the given probability, however
-# close the worths are (Mogstad et al. 2024). Draws of the errors d give the number c that
-#
-#     max_j |d_i - d_j| / s_ij
-#
-# stays below with this probability, where s are the standard errors of differences. Items that are
-# more than c standard errors above i count as really above it, and likewise below. Differences with
-# few degrees of freedom count as many normal standard errors as are equally improbable. Then the
-# maximum is over the items that are left, with a smaller c, until no more items are told from i
-# (step-down).
-
-
-def find_scores(log_worths: Floats, covariance: Floats, degrees: Floats) -> Floats:
-    """Return how far items (columns) are above others (rows), in normal standard errors.
-
-    Those of Student's distribution with ``degrees[i, j]`` are moved to equal probabilities.
-    """
-    scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
-    difference = log_worths - log_worths[:, None]
-    # An item does not differ from itself, nor do items that the errors do not tell apart.
-    t = np.divide(difference, scales, out=np.zeros_like(scales), where=scales > 0)
-    with np.errstate(under="ignore"):
-        return np.asarray(-np.sign(t) * ndtri(stdtr(degrees, -np.abs(t))))
-
-
-def adjust_holm(p: Floats) -> Floats:
-    """Return p-values that hold for all of them together (Holm 1979)."""
-    order = np.argsort(p)
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
-    return adjusted
-
-
-def draw_errors(covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Draw normal errors of log-worths, one column per draw."""
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(root @ rng.standard_normal((len(covariance), n)))
-
-
-def find_rank_intervals(
-    scores: Floats, covariance: Floats, errors: Floats, level: float
-) -> NDArray[np.int64]:
-    """Return the best and the worst rank of each item."""
-    # Bonferroni's bound decides most pairs: the first maximum would only lower it a little.
-    bound = -ndtri((1 - level) / (2 * max(len(scores) - 1, 1)))
-    scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
-    undecided = (scales > 0) & (np.abs(scores) <= bound)
-    # Single precision is enough for a quantile of draws, and fits in the cache.
-    draws = errors.astype(np.float32)
-    rates = np.divide(1, scales, out=np.zeros_like(scales), where=scales > 0).astype(np.float32)
-    nth = min(int(np.ceil(level * draws.shape[1])), draws.shape[1]) - 1
-    for i, row in enumerate(undecided):
-        left = np.flatnonzero(row)
-        sizes = np.abs(draws[left] - draws[i]) * rates[i, left, None]
-        while left.size:
-            reach = np.partition(sizes.max(axis=0), nth)[nth]
-            still = np.abs(scores[i, left]) <= reach
-            if still.all():
-                break
-            left, sizes = left[still], sizes[still]
-        undecided[i] = False
-        undecided[i, left] = True
-    decided = (scales > 0) & ~undecided
-    best = 1 + (decided & (scores > 0)).sum(axis=1)
-    worst = len(scores) - (decided & (scores < 0)).sum(axis=1)
-    return np.column_stack([best, worst])
-
-
-def choose_pairs(log_worths: Floats, covariance: Floats, n: int) -> list[tuple[int, int]]:
-    r"""Return the pairs whose votes are expected to tell most of the order, one after the other.
-
-    A vote between i and j has the information h = p (1 - p) of their difference, and changes the
-    covariance V to V - h V e eᵀ V / (1 + h eᵀ V e), with e = e_i - e_j. Each pair is the one that
-    most lowers the variances of all differences, each in units of itself and weighted by the
-    probability that its order is wrong.
-    """
-    difference = log_worths[:, None] - log_worths
-    information = expit(difference) * expit(-difference)
-    V, chosen = covariance.copy(), []
-    for _ in range(n):
-        variances = variances_of_differences(V)
-        safe = np.where(variances > 0, variances, np.inf)
-        weights = ndtr(-np.abs(difference) / np.sqrt(safe)) / safe
-        laplacian = np.diag(weights.sum(axis=1)) - weights
-        gain = information * variances_of_differences(V @ laplacian @ V)
-        gain /= 1 + information * variances
-        gain[np.tril_indices_from(gain)] = -np.inf  # (j, i) is the same pair, up to rounding
-        i, j = divmod(int(np.argmax(gain)), len(V))
-        moved = V[:, i] - V[:, j]
-        V = V - information[i, j] / (1 + information[i, j] * variances[i, j]) * np.outer(
-            moved, moved
-        )
-        chosen.append((i, j))
-    return chosen
+def _without_infinity(value: Any) -> Any:
+    """Return a value with None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_infinity(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_infinity(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -24,17 +24,17 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
 from rankshot.leaderboards.pair_models import PairLikelihood
-from rankshot.ranking.construction import Groups, count_places
-from rankshot.ranking.matrices import completed_orders
-from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
-from rankshot.ranking.models.plackett_luce import WorthModel
-from rankshot.ranking.models.plackett_luce_stages import Gradients
-from rankshot.ranking.parts import (
+from rankshot.ranking.checks import (
     are_votes,
     keep_counted,
     merge_copies,
     require_one_subject,
 )
+from rankshot.ranking.construction import Groups, count_places
+from rankshot.ranking.matrices import completed_orders
+from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.plackett_luce import WorthModel
+from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -105,14 +105,13 @@ class DavidsonLuce(WorthModel):
     def fit(self, rankings: Rankings) -> DavidsonLuce:
         """Estimate worths and tie parameters from weighted ``rankings`` of any kind."""
         self._require_settings()
-        require_rankings(rankings)
-        found = require_one_subject(rankings)
+        rankings = require_one_subject(rankings)
         merged = _merge(rankings)
         sizes = self._list_sizes(merged)
         require_finite_ties(merged, sizes)
         likelihood = build_likelihood(merged, sizes)
         ridge = np.where(np.arange(likelihood.size) < rankings.n_items, self.regularization, 0.0)
-        tol = self.tol * min(1.0, found.weight)
+        tol = self.tol * min(1.0, float(rankings.weights.sum()))
         optimum = maximize_worths(likelihood, ridge, tol, self.max_iter)
         if self.regularization == 0:
             require_finite_worths(likelihood, optimum.parameters, rankings.items)
@@ -173,7 +172,7 @@ class DavidsonLuce(WorthModel):
     def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the covariance of log-worths and tie parameters, and which of these it has."""
         check_is_fitted(self)
-        require_one_subject(require_rankings(rankings))
+        rankings = require_one_subject(rankings)
         merged = _merge(rankings.with_items(self.items_))
         unknown = np.setdiff1d(self._list_sizes(merged), self._sizes)
         if unknown.size:
@@ -189,23 +188,6 @@ class DavidsonLuce(WorthModel):
             information[np.ix_(kept, kept)], self.items_, self.regularization
         )
         return found, known
-
-
-class HalfWins(DavidsonLuce):
-    """`PlackettLuce` of votes between two items, in which a tie is half a win for each."""
-
-    @classmethod
-    def like(cls, model: WorthModel) -> HalfWins:
-        """Return a model of the same settings, with the same worths if it is fitted."""
-        found = cls(**model.get_params())
-        if hasattr(model, "log_worths_"):
-            found._with_values(model.items_, [], model.log_worths_)
-        return found
-
-    @staticmethod
-    def _list_sizes(rankings: Rankings) -> Ints:  # noqa: ARG004 - the same for all
-        """Return 1: items are chosen alone, and two that are tied with half the weight each."""
-        return np.array([1])
 
 
 def _merge(rankings: Rankings) -> Rankings:
@@ -395,6 +377,11 @@ class Likelihood:
             expected[self.n_items :] += passes.by_size[:, 1:].sum(axis=0)
         size = abs(value) + float(self.observed.sum()) * (1 + float(np.ptp(values)))
         return Point(value, self.observed - expected, size, self.observed + expected)
+
+    def row_gradients(self, values: Floats) -> Gradients:
+        """Return the derivatives of each ranking, in the form of all models."""
+        found = self.gradients(values)
+        return Gradients(found, np.zeros(found.shape[0]), np.zeros(self.size))
 
     def gradients(self, values: Floats) -> csr_array:
         """Return the derivatives of each ranking, whatever its weight."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import stdtrit
 
-from rankshot.core.columns import ColumnReader, is_records
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.estimators import clone
-from rankshot.core.tables import as_frame
+from rankshot.core.newton import Point
 from rankshot.core.validation import (
     Seed,
     require_choice,
@@ -23,42 +23,35 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
-from rankshot.leaderboards.davidson_luce import DavidsonLuce, HalfWins
-from rankshot.leaderboards.pair_models import MatchModel, read_covariates
-from rankshot.leaderboards.raters import weigh_raters as rater_weights
+from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard
+from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
+from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_evidence
+from rankshot.leaderboards.misfit import find_misfit
+from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
+from rankshot.leaderboards.votes import Votes, read_votes
+from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
 from rankshot.ranking.consensus.precedence import item_weights, precedence
-from rankshot.ranking.construction import Labels, number_labels, require_one_each
+from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.information import find_one_sided
-from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
+from rankshot.ranking.models.plackett_luce import (
+    Likelihood as LuceLikelihood,
+    PlackettLuce,
+    WorthModel,
+)
+from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients
 from rankshot.ranking.models.robust_errors import (
+    Units,
     centre,
     find_units,
     keep_least_errors,
     sum_squares,
 )
-from rankshot.ranking.parts import (
-    are_votes,
-    merge_copies,
-    require_model,
-    require_one_subject,
-)
-from rankshot.ranking.ranking_files import (
-    SHARED_ARGUMENTS,
-    TABLE_ARGUMENTS,
-    VOTE_ARGUMENTS,
-    read_rankings,
-    require_arguments,
-)
-from rankshot.ranking.rankings import Rankings, require_rankings
-from rankshot.ranking.votes import read_votes
+from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ties = Literal["outcome", "half", "ignore"]
 Scale = Literal["log-worth", "elo"]
-Names = tuple[str, ...]
-Settings = dict[str, Any]
 FEW_VOTES = 10
 """Items with fewer votes are listed separately, unless they have a tenth of the median."""
 
@@ -68,24 +61,24 @@ def leaderboard(
     model: WorthModel | None = None,
     *,
     ties: Ties | None = None,
-    covariates: Iterable[str] = (),
+    covariates: str | Iterable[str] = (),
     cluster: Labels = None,
-    weigh_raters: bool = False,
+    category: str | bool | None = None,
     anchors: Mapping[str, float] | Leaderboard | None = None,
     min_votes: float | None = None,
     scale: Scale = "log-worth",
     level: float = 0.95,
+    looks: Literal["one", "many", "guided"] = "one",
     n_draws: int = 1000,
     random_state: Seed = 0,
-    **columns: str,
+    **columns: Any,
 ) -> Leaderboard:
     r"""Rank items by worth, with confidence intervals for ratings and ranks.
 
     Parameters
     ----------
-    votes : Rankings, data frame, str or Path
-        Rankings of any kind; or a table of votes between two items, as accepted by
-        `Rankings.from_votes`; or a file of rankings, as accepted by `read_rankings`.
+    votes : Votes, Rankings, data frame, str or Path
+        Rankings of any kind; or a table or a file, as accepted by `leaderboards.read_votes`.
     model : PlackettLuce, DavidsonLuce or another model with worths, optional
         The model of the worths. A copy of it is fitted to the rankings; a fitted model is used
         unchanged. By default, the model follows from ``ties``.
@@ -94,17 +87,12 @@ def leaderboard(
         worth (`DavidsonLuce`); as half a win for each item, as in LLM leaderboards; or as an
         unknown order, which contains no information about the two items. By default, ties are an
         outcome; if all votes are ties, they are half wins.
-    covariates : iterable of str
-        Columns of the table of votes that may affect who wins, in addition to the worths:
-        ``length`` is the column of this name (of the first item minus that of the second), or
-        ``length_a`` minus ``length_b``; ``position`` is the advantage of being listed first.
-    cluster : str or sequence, optional
-        A second reason why votes may be correlated, besides the rater, such as the prompt: a column
-        of the table, or one label per ranking. Standard errors then take both into account (two-way
-        clusters).
-    weigh_raters : bool
-        Whether votes are weighted by the reliability of their raters, as in Crowd-BT; see
-        `rater_reliability`.
+    covariates, cluster
+        As for `leaderboards.read_votes`. Standard errors take raters and clusters into account
+        (two-way clusters).
+    category : str or True, optional
+        The column of categories, or True for the targets of rankings. The board of all votes then
+        has a board for each category (`Leaderboard.categories`).
     anchors : dict or Leaderboard, optional
         Known ratings of some items, such as ``{"gpt-4": 1000}`` or those of the last board. All
         ratings are shifted so that the mean rating of these items matches; a single anchor has
@@ -116,12 +104,16 @@ def leaderboard(
         The scale of ratings and their differences: log-worths, or Elo points with mean 1000.
     level : float
         The confidence level of the intervals.
+    looks : {"one", "many", "guided"}
+        For how many looks claims and intervals hold: for one, at a number of votes that was fixed
+        beforehand; for many, while votes come in; or for many, while earlier votes guide which
+        pairs are voted on next (`Leaderboard.next_pairs`). Each needs more votes than the last.
     n_draws : int
         The number of draws for intervals of ranks.
     random_state : int, Generator or None
     **columns : str
-        The names of the columns of a table, as `Rankings.from_votes` takes them: ``a``, ``b``,
-        ``winner``, ``loser``, ``rater``, ``weight`` and ``count``.
+        The columns of a table and how it is read, as for `leaderboards.read_votes`: ``a``, ``b``,
+        ``winner``, ``loser``, ``rater``, ``weight``, ``count``, ``ignore`` and the like.
 
     Returns
     -------
@@ -138,17 +130,18 @@ def leaderboard(
     weights matter. A whole-number weight w stands for w rankings. Otherwise, and for a single
     rater, standard errors follow from the model, with 2 n degrees of freedom for n rankings.
 
-    The rank interval of an item contains its true rank with at least the probability ``level``,
-    however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
+    Items that are far apart are compared by score tests, which hold for an item that never lost
+    (`rankshot.leaderboards.evidence`). The rank interval of an item contains its true rank with at
+    least the probability ``level``, however close the worths are (Mogstad et al. 2024, with the
+    step-down of their section 4).
 
     References
     ----------
     Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with
-    multi-stage samples. Survey Methodology 28. Holm (1979), A simple sequentially rejective
-    multiple test procedure. Scandinavian Journal of Statistics 6. Cameron, Gelbach and Miller
-    (2011), Robust inference with multiway clustering. Journal of Business & Economic Statistics 29.
-    Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility
-    across neighbourhoods and academic achievement across countries. Review of Economic Studies 91.
+    multi-stage samples. Survey Methodology 28. Cameron, Gelbach and Miller (2011), Robust inference
+    with multiway clustering. Journal of Business & Economic Statistics 29. Mogstad, Romano, Shaikh
+    and Wilhelm (2024), Inference for ranks with applications to mobility across neighbourhoods and
+    academic achievement across countries. Review of Economic Studies 91.
 
     Examples
     --------
@@ -165,37 +158,51 @@ def leaderboard(
     require_number("level", level, above=0, below=1)
     require_whole_number("n_draws", n_draws, least=2)
     require_choice("scale", scale, get_args(Scale))
+    require_choice("looks", looks, ("one", "many", "guided"))
     if min_votes is not None:
         require_number("min_votes", min_votes, least=0)
     if ties is not None:
         require_choice("ties", ties, get_args(Ties))
-    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
-    if names and model is not None:
-        raise RankshotError("covariates and model cannot be combined: pass only one of them")
-    given = read_given(votes, names, cluster, columns)
-    seed = int(require_generator(random_state).integers(2**63))
-    origin = ELO_MEAN if scale == "elo" else 0.0
+    if covariates and model is not None:
+        raise InputError("model", type(model).__name__, "cannot be combined with covariates")
+    if isinstance(category, str):
+        columns["category"] = category
+    read = read_votes(votes, covariates=covariates, cluster=cluster, **columns)
     settings = {
-        "level": level, "scale": scale, "n_draws": n_draws, "seed": seed, "origin": origin,
+        "level": level, "scale": scale, "n_draws": n_draws, "looks": looks,
+        "seed": int(require_generator(random_state).integers(2**63)),
+        "origin": ELO_MEAN if scale == "elo" else 0.0,
     }  # fmt: skip
-    if weigh_raters:
-        weights = rater_weights(given.rankings)
-        given = given._replace(rankings=replace(given.rankings, weights=weights))
-    found = _fit(given, model, ties, names, settings)
-    _warn_of_names(found.items)
-    board = _sort(found, min_votes)
-    return board if anchors is None else _anchor(board, anchors)
+
+    def make(part: Votes) -> Leaderboard:
+        board = _sort(_fit(part, model, ties, settings), min_votes)
+        return board if anchors is None else _anchor(board, anchors)
+
+    if category is None:
+        return make(read)
+    if not read.categories:
+        raise InputError("category", category, "needs votes with categories")
+    whole = replace(read.rankings, targets=np.full(len(read), None, object))
+    boards = {}
+    for name in read.categories:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            boards[name] = make(read.of_category(name))
+        for each in caught:
+            warnings.warn(f"{name}: {each.message}", each.category, stacklevel=2)
+    return replace(make(replace(read, rankings=whole)), categories=boards)
 
 
 def _anchor(board: Leaderboard, anchors: Mapping[str, float] | Leaderboard) -> Leaderboard:
     """Return the board with ratings that are, on average, those of the anchors."""
     if isinstance(anchors, Leaderboard):
         if anchors.scale != board.scale:
-            raise RankshotError(f"the last board has scale={anchors.scale!r}: use the same scale")
+            rule = f"is a board with scale={anchors.scale!r}: use the same scale"
+            raise InputError("anchors", anchors.scale, rule)
         anchors = anchors.ratings
     known = {item: value for item, value in board.ratings.items() if item in anchors}
     if not known:
-        raise RankshotError(f"none of the anchors is ranked: {quote_names(anchors)}")
+        raise InputError("anchors", quote_names(anchors), "names no item that is ranked")
     shift = sum(float(anchors[item]) - value for item, value in known.items()) / len(known)
     return replace(board, origin=board.origin + shift)
 
@@ -207,7 +214,7 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
         least = min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
     kept = np.flatnonzero(votes >= least)
     if not kept.size:
-        raise RankshotError(f"no item has {least:g} votes: lower min_votes")
+        raise InputError("min_votes", least, f"is more than the {votes.max():g} votes of any item")
     values = board.log_worths[kept] - board.log_worths[kept].mean()
     order = np.lexsort(([board.items[i] for i in kept], -values))
     at = kept[order]
@@ -221,173 +228,208 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
         votes=votes[at],
         wins=board.wins[np.ix_(at, at)],
         ties=board.ties[np.ix_(at, at)],
+        evidence=board.evidence.select(at),
+        misfit=board.misfit[np.ix_(at, at)],
+        places=board.places[at],
+        one_sided=board.one_sided[at],
         thin={board.items[i]: float(votes[i]) for i in thin},
     )
-
-
-def as_rankings(votes: object, **columns: Any) -> Rankings:
-    """Return rankings as they are, or those of a file or of a table of votes."""
-    if isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None:
-        return read_rankings(votes, **columns)
-    if columns:
-        raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
-    return require_rankings(cast("Rankings", votes))
-
-
-class Given(NamedTuple):
-    """Rankings, the covariates of each, and a second label of each by which errors are alike."""
-
-    rankings: Rankings
-    X: Floats | None = None
-    clusters: NDArray[np.object_] | None = None
-
-    def select(self, rows: NDArray[np.bool_]) -> Given:
-        """Keep some of the rankings."""
-        more: Any = (None if each is None else each[rows] for each in self[1:])
-        return Given(self.rankings[rows], *more)
-
-
-def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) -> Given:
-    """Return what a leaderboard is made of; ``names`` are those of covariates."""
-    require_arguments(columns, TABLE_ARGUMENTS | {"items"})
-    if isinstance(votes, Given):
-        return votes
-    if isinstance(votes, Rankings) and not names and not isinstance(cluster, str):
-        rankings = as_rankings(votes, **columns)
-        labels = None
-        if cluster is not None:
-            labels = np.array(require_one_each(cluster, len(rankings), "cluster"), object)
-        return Given(rankings, None, labels)
-    if not names and cluster is None:
-        return Given(as_rankings(votes, **columns))
-    if isinstance(votes, Rankings):
-        what = "covariates need" if names else f"cluster={cluster!r} needs"
-        raise RankshotError(f"{what} a table of votes: a data frame or a file")
-    if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS - {"items", "on_error"}:
-        raise RankshotError(f"{min(more)}= cannot be combined with covariates or cluster")
-    table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
-    read = read_votes(table, **columns)
-    rankings = Rankings.of_votes(read)
-    X = read_covariates(table, names, read.rows) if names else None
-    if X is not None:
-        # The winner comes first in rankings.
-        turned = np.where(rankings.codes[::2] == read.first, 1.0, -1.0)
-        X = turned[:, None] * np.broadcast_to(X, (turned.size, X.shape[1]))
-    labels = None
-    if cluster is not None:
-        labels = table.read_texts([str(cluster)])[0].select(read.rows).expand(None)
-    return Given(rankings, X, labels)
 
 
 # ---- The fit
 
 
-def _fit(
-    given: Given,
-    model: WorthModel | None,
-    ties: Ties | None,
-    names: Names,
-    settings: dict[str, Any],
-) -> Leaderboard:
-    """Return a leaderboard of all items, as they come."""
-    weight = require_one_subject(given.rankings).weight
-    if not np.all(given.rankings.weights > 0):
-        given = given.select(given.rankings.weights > 0)
-    model, ties = choose_model(given.rankings, model, ties)
-    if hasattr(model, "log_worths_"):
-        given = given._replace(rankings=given.rankings.with_items(model.items_))
-    rankings = given.rankings
-    merged, number = merge_copies(rankings)
-    # Rankings of several targets are warned of once.
-    merged = replace(merged, targets=np.full(len(merged), None, object))
-    votes, wins, tied = _count(merged)
-    one_sided, described = find_one_sided(wins if ties == "ignore" else wins + tied, merged.items)
-    if given.X is not None:
-        if ties == "ignore":
-            given = given.select(~rankings.rows_with_ties)
-        fitted: Any = MatchModel(names, has_ties=ties == "outcome" and rankings.has_ties)
-        fitted.fit(given.rankings, given.X, is_connected=not described)
-        described = "; ".join(filter(None, (described, fitted.endless_)))
-        found = Fitted(fitted, given.rankings, np.arange(len(given.rankings)))
-    else:
-        model = HalfWins.like(model) if ties == "half" and merged.has_ties else model
-        is_fitted = hasattr(model, "log_worths_")
-        found = Fitted(model if is_fitted else clone(model).fit(merged), merged, number)
-    if described:
-        warnings.warn(
-            f"some items always won, always lost or were not compared ({described}). Their "
-            "estimates are not finite without the penalty of the model, and their intervals are "
-            "not reliable. Leave them out, or pass a model with a larger penalty (regularization)",
-            stacklevel=3,
-        )
-    is_half = ties == "half" and bool(tied.any())
-    tail = (1 - settings["level"]) / 2
-    V, degrees, n_raters = _find_errors(found, given, one_sided, tail, is_half=is_half)
-    fitted, C = found.model, len(found.model.items_)
-    reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
-    effects = {
-        name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
-        for k, (name, value) in enumerate(zip(names, fitted.coef_, strict=True) if names else (), C)
-    }
-    return Leaderboard(
-        items=fitted.items_,
-        log_worths=fitted.log_worths_,
-        covariance=V[:C, :C],
-        degrees=degrees[:C],
-        votes=votes,
-        wins=wins,
-        ties=tied,
-        weight=weight,
-        counted="vote" if are_votes(rankings) else "ranking",
-        n_raters=n_raters,
-        tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
-        effects=effects,
-        thin={},
-        **settings,
-    )
-
-
 class Fitted(NamedTuple):
-    """A model, what it was fitted to, and the number of each given ranking in that."""
+    """A model, what it was fitted to, and the number of each vote in that.
+
+    ``likelihood``, ``parameters`` and ``ridge`` are those of score tests.
+    """
 
     model: WorthModel | MatchModel
     rankings: Rankings
     number: NDArray[np.intp]
+    likelihood: ModelLikelihood
+    parameters: Floats
+    ridge: Floats
+
+
+class _LuceLikelihood:
+    """The Plackett-Luce log-likelihood of rankings, with the derivatives of each of them."""
+
+    def __init__(self, rankings: Rankings) -> None:
+        self._rankings, self._likelihood = rankings, LuceLikelihood(rankings)
+        self.size = self.n_items = rankings.n_items
+
+    def evaluate(self, b: Floats) -> Point:
+        """Return the log-likelihood and its gradient."""
+        return self._likelihood.evaluate(b)
+
+    def information(self, b: Floats) -> Floats:
+        """Return minus the matrix of second derivatives."""
+        return self._likelihood.information(b)
+
+    def row_gradients(self, b: Floats) -> Gradients:
+        """Return the derivatives of each ranking."""
+        return find_gradients(self._rankings, b)
+
+
+def _fit(
+    votes: Votes, model: WorthModel | None, ties: Ties | None, settings: dict[str, Any]
+) -> Leaderboard:
+    """Return a leaderboard of all items, as they come."""
+    weight = float(require_one_subject(votes.rankings).weights.sum())
+    if not np.all(votes.rankings.weights > 0):
+        votes = votes.select(votes.rankings.weights > 0)
+    model, ties = choose_model(votes, model, ties)
+    if hasattr(model, "log_worths_"):
+        votes = replace(votes, rankings=votes.rankings.with_items(model.items_))
+    merged, number = merge_copies(votes.rankings)
+    # Rankings of several targets are warned of once.
+    merged = replace(merged, targets=np.full(len(merged), None, object))
+    counts, wins, tied = _count(merged)
+    before = wins if ties == "ignore" else wins + tied
+    one_sided, described = find_one_sided(before, merged.items)
+    if votes.names and ties == "ignore":
+        votes = votes.select(~votes.rankings.rows_with_ties)
+    found = _fit_model(votes, merged, number, model, ties, is_connected=not described)
+    told: list[str] = [_describe_names(found.model.items_)]
+    described = "; ".join(filter(None, (described, getattr(found.model, "endless_", ""))))
+    told.append(
+        f"some items always won, always lost or were not compared ({described}). Their ratings are "
+        "not finite without the penalty of the model; which items are better and their ranks hold"
+        if described
+        else ""
+    )
+    is_half = ties == "half" and bool(tied.any())
+    tail = (1 - settings["level"]) / 2
+    V, degrees, n_raters, units = _find_errors(found, votes, one_sided, tail, told, is_half=is_half)
+    for text in filter(None, told):
+        warnings.warn(text, stacklevel=4)
+    fitted, C, w = found.model, len(found.model.items_), votes.rankings.weights
+    # A weight that is a whole number counts votes.
+    step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
+    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step)
+    reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
+    effects = {
+        name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
+        for k, (name, value) in enumerate(
+            zip(votes.names, getattr(fitted, "coef_", ()), strict=True), C
+        )
+    }
+    theta = fitted.log_worths_
+    return Leaderboard(
+        items=fitted.items_,
+        log_worths=theta,
+        covariance=V[:C, :C],
+        degrees=degrees[:C],
+        votes=counts,
+        wins=wins,
+        ties=tied,
+        weight=weight,
+        counted="vote" if votes.are_pairs else "ranking",
+        n_raters=n_raters,
+        tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
+        effects=effects,
+        thin={},
+        evidence=find_evidence(theta, V[:C, :C], degrees[:C], tests),
+        tests=tests,
+        places=np.arange(C),
+        one_sided=_find_sides(before),
+        misfit=find_misfit(tests, V[:C, :C]),
+        warnings=tuple(filter(None, told)),
+        categories={},
+        source=votes,
+        **settings,
+    )
+
+
+def _fit_model(
+    votes: Votes,
+    merged: Rankings,
+    number: NDArray[np.intp],
+    model: WorthModel,
+    ties: Ties,
+    *,
+    is_connected: bool,
+) -> Fitted:
+    is_fitted = hasattr(model, "log_worths_")
+    if votes.names or (ties == "half" and merged.has_ties):
+        if is_fitted:
+            raise InputError("model", type(model).__name__, "is fitted, without half wins for ties")
+        rows = votes.rankings if votes.names else merged
+        X = votes.covariates if votes.names else np.empty((len(merged), 0))
+        has_ties = ties == "outcome" and rows.has_ties
+        match = MatchModel(votes.names, has_ties=has_ties, penalty=model.regularization)
+        match.fit(rows, X, is_connected=is_connected)
+        number = np.arange(len(rows)) if votes.names else number
+        likelihood: Any = match.likelihood_
+        return Fitted(match, rows, number, likelihood, match.parameters_, match.ridge_)
+    fitted = model if is_fitted else clone(model).fit(merged)
+    values = fitted.log_worths_
+    if isinstance(fitted, DavidsonLuce):
+        values = np.append(values, np.log([*fitted.tie_parameters_.values()]))
+        sizes = np.array([1, *fitted.tie_parameters_])
+        likelihood = build_davidson(merged, sizes)
+    elif votes.are_pairs:
+        # A tie says nothing about the order.
+        weights = np.where(merged.rows_with_ties, 0.0, merged.weights)
+        likelihood = PairLikelihood.of(replace(merged, weights=weights), has_ties=False)
+    else:
+        likelihood = _LuceLikelihood(merged)
+    ridge = np.where(np.arange(values.size) < merged.n_items, fitted.regularization, 0.0)
+    return Fitted(fitted, merged, number, likelihood, values, ridge)
+
+
+def _find_sides(before: Floats) -> NDArray[np.int8]:
+    """Return 1 for items that lost to none of another group, -1 if they beat none, and else 0."""
+    _, label = connected_components(csr_array(before), connection="strong")
+    apart = (before > 0) & (label[:, None] != label)
+    loses, wins = (np.isin(label, label[apart.any(axis=axis)]) for axis in (0, 1))
+    sizes = np.bincount(label)
+    # Most items are the ones that others are compared with.
+    is_main = (label == np.argmax(sizes)) & (sizes.max() > 1)
+    sides = np.where(wins & ~loses, 1, np.where(loses & ~wins, -1, 0))
+    return np.where(is_main, 0, sides).astype(np.int8)
 
 
 def _find_errors(
-    fitted: Fitted, given: Given, one_sided: NDArray[np.bool_], tail: float, *, is_half: bool
-) -> tuple[Floats, Floats, int]:
-    """Return the covariance of the parameters, degrees of freedom, and the number of raters.
+    fitted: Fitted,
+    votes: Votes,
+    one_sided: NDArray[np.bool_],
+    tail: float,
+    told: list[str],
+    *,
+    is_half: bool,
+) -> tuple[Floats, Floats, int, tuple[Units, ...]]:
+    """Return the covariance of the parameters, degrees of freedom, the number of raters, units.
 
     If raters agree more than by chance, with less than the probability ``tail``, as copies of one
     rater do, the errors are those of the model.
     """
-    weights, rater = given.rankings.weights, number_labels(given.rankings.raters)
+    weights, rater = votes.rankings.weights, number_labels(votes.rankings.raters)
     groups = [rater]
-    if given.clusters is not None:
-        second = number_labels(given.clusters)
+    if votes.clusters is not None:
+        second = number_labels(votes.clusters)
         both = np.where((rater > 0) & (second > 0), rater * (second.max() + 1) + second, 0)
         groups = [rater, second, np.unique(np.append(0, both), return_inverse=True)[1][1:]]
     units = [find_units(each, weights, fitted.number) for each in groups]
     n_raters = units[0].n_raters if units[0].n_raters > 1 else 0
-    _warn_of_raters(rater, n_raters)
+    told.append(_describe_raters(rater, n_raters))
     used = [each for each in units[:2] if each.n_raters] or units[:1]
     of_model = 2 * max(float(weights.sum()), 1.0)
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
         V = fitted.model.covariance(fitted.rankings)
-        return V, np.full(len(V), of_model), 0
+        return V, np.full(len(V), of_model), 0, ()
     inverse, gradients = fitted.model.inverse_and_gradients(fitted.rankings)
     rows = fitted.rankings.weights
     found = [sum_squares(gradients, rows, each) for each in used]
     if all(each.probability < tail for each in found):
         if n_raters:
-            warnings.warn(
+            told.append(
                 "the raters agree more than independent raters would by chance, like copies of "
-                "one rater: the intervals hold for further votes of these raters, not of others",
-                stacklevel=4,
+                "one rater: the intervals hold for further votes of these raters, not of others"
             )
-        return inverse, np.full(len(inverse), of_model), 0
+        return inverse, np.full(len(inverse), of_model), 0, ()
     B, degrees, _ = found[0]
     if len(found) > 1:
         # What raters and clusters share is in both (Cameron, Gelbach and Miller 2011).
@@ -395,36 +437,30 @@ def _find_errors(
         values, vectors = np.linalg.eigh(B)
         B = vectors * np.maximum(values, 0.0) @ vectors.T
         degrees = np.minimum(degrees, found[1].degrees)
+        used.append(units[2])
     V = keep_least_errors(inverse @ B @ inverse, inverse, one_sided, degrees)
-    return V, np.maximum(degrees, 1.0), n_raters
+    return V, np.maximum(degrees, 1.0), n_raters, tuple(used)
 
 
 def choose_model(
-    rankings: Rankings, model: WorthModel | None, ties: Ties | None, **settings: Any
+    votes: Votes, model: WorthModel | None, ties: Ties | None
 ) -> tuple[WorthModel, Ties]:
     """Return the model, and what a tie is in it."""
+    rankings = votes.rankings
     if model is None:
         if ties is None and np.all(rankings.rows_with_ties & (rankings.n_listed == 2)):
             ties = "half"
         ties = ties or ("outcome" if rankings.has_ties else "ignore")
-        model = (DavidsonLuce if ties == "outcome" else PlackettLuce)(**settings)
+        model = (DavidsonLuce if ties == "outcome" else PlackettLuce)()
     elif not hasattr(require_model(model), "covariance"):
-        raise RankshotError(
-            f"{type(model).__name__} has no worths: use PlackettLuce or DavidsonLuce"
-        )
+        raise InputError("model", type(model).__name__, "has no worths: use PlackettLuce")
     is_outcome = isinstance(model, DavidsonLuce)
     own: Ties = "outcome" if is_outcome else "ignore"
     if ties not in (None, own) and (is_outcome or ties == "outcome"):
-        raise RankshotError(
-            f"ties={ties!r} needs {'PlackettLuce' if is_outcome else 'DavidsonLuce'}, not "
-            f"{type(model).__name__}: leave one of the two out"
-        )
-    is_vote = (rankings.n_listed == 2) & (rankings.is_subset | (rankings.n_items == 2))
-    if ties == "half" and rankings.has_ties and not is_vote.all():
-        raise RankshotError(
-            "ties='half' needs votes between two items, but there are other rankings: use "
-            "ties='outcome' or ties='ignore'"
-        )
+        needed = "PlackettLuce" if is_outcome else "DavidsonLuce"
+        raise InputError("ties", ties, f"needs {needed}, not {type(model).__name__}")
+    if ties == "half" and rankings.has_ties and not votes.are_pairs:
+        raise InputError("ties", ties, "needs votes between two items, but there are others")
     return model, ties or own
 
 
@@ -439,182 +475,27 @@ def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:
 # ---- What a reader should know
 
 
-def _warn_of_raters(rater: NDArray[np.int64], n_raters: int) -> None:
+def _describe_raters(rater: NDArray[np.int64], n_raters: int) -> str:
     n_anonymous = int((rater == 0).sum())
     if rater.size > 1 and rater.min() == rater.max() > 0:
-        warnings.warn(
+        return (
             "all rankings are by one rater: the intervals hold for further votes of this rater, "
-            "not for other raters",
-            stacklevel=5,
+            "not for other raters"
         )
-    elif n_raters > 1 and n_anonymous:
-        warnings.warn(
+    if n_raters > 1 and n_anonymous:
+        return (
             f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they are treated as "
-            "those of other raters. If each is by a different person, give each its own rater",
-            stacklevel=5,
+            "those of other raters. If each is by a different person, give each its own rater"
         )
+    return ""
 
 
-def _warn_of_names(items: tuple[str, ...]) -> None:
-    """Warn of names that differ only in case, blanks or signs between words."""
+def _describe_names(items: tuple[str, ...]) -> str:
+    """Describe names that differ only in case, blanks or signs between words."""
     alike: dict[str, list[str]] = {}
     for item in items:
         alike.setdefault(" ".join(item.replace("_", " ").split()).casefold(), []).append(item)
     if several := [names for names in alike.values() if len(names) > 1]:
         text = "; ".join(" and ".join(map(repr, names)) for names in several[:3])
-        warnings.warn(
-            f"some names are nearly equal, but are treated as different items: {text}", stacklevel=3
-        )
-
-
-# ---- Categories
-
-
-class Difference(NamedTuple):
-    """The difference between an item's rating in one category and its mean over all categories.
-
-    Attributes
-    ----------
-    category, item : str
-    difference : float
-        The rating in this category minus the mean over the categories, in log-worths or Elo points.
-    standard_error : float
-    p_value : float
-        The p-value of the hypothesis of no difference, adjusted by Holm's method for all
-        differences.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> orders = [["a", "b"], ["b", "a"]]
-    >>> votes = rs.Rankings.from_orders(
-    ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
-    >>> found = rs.leaderboards.leaderboards(votes).differences()[0]
-    >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
-    ('dinner', 'a', -0.49, 0.001)
-    """
-
-    category: str
-    item: str
-    difference: float
-    standard_error: float
-    p_value: float
-
-
-class Leaderboards(Mapping[str, Leaderboard]):
-    """A mapping from categories to leaderboards, as returned by `leaderboards`.
-
-    Parameters
-    ----------
-    boards : dict of Leaderboard
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["a", "b"], ["b", "a"]] * 2, targets=["lunch"] * 2 + ["dinner"] * 2)
-    >>> list(rs.leaderboards.leaderboards(votes))
-    ['dinner', 'lunch']
-    """
-
-    def __init__(self, boards: dict[str, Leaderboard]) -> None:
-        self._boards = boards
-
-    def __getitem__(self, category: str) -> Leaderboard:
-        if category not in self._boards:
-            hint = suggest_name(category, self._boards)
-            raise RankshotError(f"no category {short_repr(category)}{hint}")
-        return self._boards[category]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._boards)
-
-    def __len__(self) -> int:
-        return len(self._boards)
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{name}: {board!r}" for name, board in self.items())
-
-    def differences(self) -> list[Difference]:
-        """Return the differences between categories, most significant first.
-
-        Only items that all categories rank are compared, relative to their mean. Categories are
-        treated as independent, which is conservative if the same raters voted in all of them.
-        """
-        boards = list(self._boards.values())
-        common = sorted(set.intersection(*({*board.items} for board in boards)))
-        if len(boards) < 2 or len(common) < 2:
-            raise RankshotError("there are no two categories with two items in common to compare")
-        at = [[board.items.index(item) for item in common] for board in boards]
-        K, both = len(boards), list(zip(boards, at, strict=True))
-        theta = np.array([board.log_worths[i] for board, i in both])
-        theta -= theta.mean(axis=1, keepdims=True)
-        covariances = (centre(board.covariance[np.ix_(i, i)]) for board, i in both)
-        variances = np.array([np.diag(V) for V in covariances])
-        gap = theta - theta.mean(axis=0)
-        # Each category adds its part to the variance, and has its own degrees of freedom (Welch).
-        own, others = variances * (1 - 1 / K) ** 2, variances / K**2
-        variance = np.maximum(own + others.sum(axis=0) - others, np.finfo(float).tiny)
-        error, degrees = np.sqrt(variance), np.array([board.degrees[i] for board, i in both])
-        rates = own**2 / degrees + (others**2 / degrees).sum(axis=0) - others**2 / degrees
-        p = 2 * stdtr(variance**2 / np.maximum(rates, np.finfo(float).tiny), -np.abs(gap / error))
-        held, order = adjust_holm(p.ravel()), np.argsort(p, axis=None)
-        gap, error = boards[0].unit * gap, boards[0].unit * error
-        cells = [(name, item) for name in self._boards for item in common]
-        rows = zip(cells, gap.ravel().tolist(), error.ravel().tolist(), held.tolist(), strict=True)
-        found = [Difference(*cell, d, s, q) for cell, d, s, q in rows]
-        return [found[i] for i in order]
-
-
-def leaderboards(
-    votes: object,
-    model: WorthModel | None = None,
-    *,
-    category: str | None = None,
-    covariates: Iterable[str] = (),
-    cluster: Labels = None,
-    **options: Any,
-) -> Leaderboards:
-    """Make a leaderboard for each category of votes, or for each target of rankings.
-
-    Parameters
-    ----------
-    votes : Rankings, data frame, str or Path
-        As for `leaderboard`.
-    model : PlackettLuce, DavidsonLuce or another model with worths, optional
-    category : str, optional
-        The column of categories, in a table of votes; `Rankings` have them as targets.
-    covariates, cluster
-        As for `leaderboard`; each category has its own coefficients.
-    **options
-        Those of `leaderboard`.
-
-    Returns
-    -------
-    Leaderboards
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_pairs(
-    ...     ["a", "b"] * 30, ["b", "a"] * 30, targets=["lunch"] * 40 + ["dinner"] * 20)
-    >>> boards = rs.leaderboards.leaderboards(votes)
-    >>> list(boards), boards["lunch"].weight
-    (['dinner', 'lunch'], 40.0)
-    """
-    columns = {name: options.pop(name) for name in TABLE_ARGUMENTS & {*options}}
-    if category is not None:
-        columns["category"] = category
-    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
-    given = read_given(votes, names, cluster, columns)
-    if not given.rankings.target_names:
-        raise RankshotError("the votes have no categories: name their column with category=")
-    found = {}
-    for name in given.rankings.target_names:
-        part = given.select(given.rankings.targets == name)
-        if part.rankings.is_subset.all():
-            listed = np.unique(part.rankings.codes)
-            items = tuple(part.rankings.items[i] for i in listed)
-            part = part._replace(rankings=part.rankings.change_items(items))
-        found[name] = leaderboard(part, model, covariates=names, **options)
-    return Leaderboards(found)
+        return f"some names are nearly equal, but are treated as different items: {text}"
+    return ""

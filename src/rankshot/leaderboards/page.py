@@ -1,45 +1,52 @@
-"""The page of a leaderboard: ratings, pairs, categories, raters, and how to read them."""
+"""The page of a leaderboard: ratings, categories, pairs, raters, and how to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.leaderboards.board import Leaderboard
-from rankshot.leaderboards.fit import Leaderboards
-from rankshot.leaderboards.raters import RaterReliability
+from rankshot.core import open_csv_writer
+from rankshot.core.files import replace_file, require_ending
+from rankshot.leaderboards.board import Leaderboard, Standing
+from rankshot.leaderboards.misfit import LEAST_VOTES
+from rankshot.leaderboards.raters import rater_agreement
 from rankshot.pages.contents import Card
-from rankshot.pages.formatting import format_percent
-from rankshot.pages.page import render_page
+from rankshot.pages.formatting import Html, format_percent
+from rankshot.pages.page import render_page, write_page
 from rankshot.pages.predictions import MAX_LINES, format_matrix
 
-FIRST_ROWS = 30
-"""Items of a table that are not folded, and of a heat map."""
-FIRST_PAIRS = 10
+MOST_IN_MAP = 30
+"""Items of a heat map."""
+FIRST_ROWS = 10
+"""Pairs and raters that are not folded."""
+MOST_JUDGES = 50
+"""Judges whose votes can be shown alone."""
 MAX_NAMED = 5
 """Items that a sentence names."""
 
 
 def render_board(
-    boards: Leaderboard | Mapping[str, Leaderboard],
-    *,
-    title: str = "Leaderboard",
-    raters: Iterable[RaterReliability] = (),
-    notes: Iterable[str] = (),
+    board: Leaderboard, *, title: str = "Leaderboard", notes: Iterable[str] = ()
 ) -> str:
-    """Return a leaderboard as an HTML page: one file, no script, nothing loaded from elsewhere.
+    """Return a leaderboard as an HTML page: one file, nothing loaded from elsewhere.
+
+    A small script sorts and searches the table of ratings; without it, all rows are there.
 
     Parameters
     ----------
-    boards : Leaderboard or dict of Leaderboard
-        One board, or one for each category; the first one is shown in full.
+    board : Leaderboard
+        With its categories, if it has any.
     title : str
-    raters : iterable of RaterReliability
-        From `rankshot.leaderboards.rater_reliability`.
     notes : iterable of str
-        Remarks at the end, such as warnings.
+        Remarks at the end.
 
     Examples
     --------
@@ -50,52 +57,111 @@ def render_board(
     >>> "<h1>Drinks &amp; more</h1>" in page, "tea is clearly better than" in page
     (True, True)
     """
-    named = {"": boards} if isinstance(boards, Leaderboard) else dict(boards)
-    board = next(iter(named.values()))
-    rows = sorted(raters, key=lambda each: (each.p_value, each.reliability))
+    votes = board.source
+    raters = rater_agreement(votes) if board.n_raters and votes and votes.are_pairs else []
     sections = {
         "ratings": _format_ratings(board),
+        "categories": _format_categories(board) if board.categories else None,
         "pairs": _format_pairs(board) if len(board) > 1 else None,
-        "categories": _format_categories(named) if len(named) > 1 else None,
-        "covariates": _format_effects(named),
-        "raters": rows
+        "covariates": _format_effects(board),
+        "raters": raters
         and {
-            "first": rows[:FIRST_PAIRS],
-            "others": rows[FIRST_PAIRS:MAX_LINES],
-            "total": len(rows),
+            "first": raters[:FIRST_ROWS],
+            "others": raters[FIRST_ROWS:MAX_LINES],
+            "total": len(raters),
         },
     }
-    cards = [Card("Items", f"{len(board):,}"), Card("Votes", f"{board.weight:,.12g}")]
+    facts = [("Items", f"{len(board):,}"), (f"{board.counted}s", f"{board.weight:,.12g}")]
     if board.n_raters:
-        cards.append(Card("Raters", f"{board.n_raters:,}"))
+        facts.append(("Raters", f"{board.n_raters:,}"))
+    script = files("rankshot.pages").joinpath("templates", "board.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return render_page(
         "board.html",
         title=title,
         verdict=_write_verdict(board),
+        warnings=list_warnings(board),
         reading=_explain(board),
-        cards=cards,
+        cards=[Card(label.capitalize(), value) for label, value in facts],
         board=board,
-        category=next(iter(named)),
-        notes=[*notes, *board.iterate_notes()],
+        judges=_count_by_judge(board),
+        notes=[*notes, *board.iterate_notes(), *([board.reading] if board.reading else [])],
         contents=[(key, key.capitalize()) for key, value in sections.items() if value],
+        script=Html(script),
+        script_hash=f"sha256-{digest}",
         **sections,
     )
 
 
+def save_board(board: Leaderboard, path: str | Path) -> None:
+    """Write a leaderboard: its page (.html), all numbers (.json), or the table (.csv).
+
+    Parameters
+    ----------
+    board : Leaderboard
+    path : str or Path
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+    >>> rs.leaderboards.save_board(rs.leaderboard(votes), "board.csv")
+    >>> Path("board.csv").read_text()[:20]
+    'rank,item,rating,low'
+    """
+    path = Path(path)
+    ending = require_ending(path, (".html", ".json", ".csv"))
+    if ending == ".html":
+        write_page(render_board(board), path)
+        return
+    with replace_file(path) as stream:
+        if ending == ".json":
+            json.dump(board.to_dict(), stream, indent=1, ensure_ascii=False)
+            stream.write("\n")
+            return
+        writer = open_csv_writer(stream)
+        boards = {"": board} if not board.categories else {"all": board, **board.categories}
+        category = ["category"] if board.categories else []
+        writer.writerow([*category, *Standing._fields])
+        for name, each in boards.items():
+            writer.writerows([*([name] if category else []), *row] for row in each)
+
+
+def list_warnings(board: Leaderboard) -> list[str]:
+    """Return what limits the claims of a board and its categories, each once."""
+    named = [("", board), *board.categories.items()]
+    texts = [(name, text) for name, each in named for text in each.warnings]
+    overall = {text for name, text in texts if not name}
+    return [
+        f"{name}: {text}" if name else text[:1].upper() + text[1:]
+        for name, text in texts
+        if not (name and text in overall)
+    ]
+
+
 def _write_verdict(board: Leaderboard) -> str:
     first, others = board.items[0], board.items[1:]
+    if not others:
+        return f"{first} is the only item."
+    # A claim about one rater is no claim about others.
+    for_whom = "In the votes of this one rater, " if _has_one_rater(board) else ""
     beaten = [
         item for item, clear in zip(board.items, board.clearly_better[0], strict=True) if clear
     ]
-    if not others:
-        return f"{first} is the only item."
     if len(beaten) == len(others):
-        return f"{first} is clearly better than {_name(beaten)}."
+        return f"{for_whom}{first} is clearly better than {_name(beaten)}."
     rest = _name([item for item in others if item not in beaten])
     if not beaten:
-        return f"{first} leads, but is not clearly better than {rest}."
-    text = f"{first} leads. It is clearly better than {len(beaten):,} of {len(others):,} others, "
+        return f"{for_whom}{first} leads, but is not clearly better than {rest}."
+    share = f"{len(beaten):,} of {len(others):,} others"
+    text = f"{for_whom}{first} leads. It is clearly better than {share}, "
     return f"{text}but not clearly better than {rest}."
+
+
+def _has_one_rater(board: Leaderboard) -> bool:
+    raters = None if board.source is None else board.source.rankings.raters
+    return raters is not None and len({*raters.tolist()}) == 1 and raters[0] is not None
 
 
 def _name(items: list[str]) -> str:
@@ -104,81 +170,153 @@ def _name(items: list[str]) -> str:
 
 
 def _explain(board: Leaderboard) -> list[str]:
-    """Return how to read the page, in four sentences."""
+    """Return how to read the table."""
     gap = 58.0 if board.scale == "elo" else 1 / 3
     wins = 10 / (1 + np.exp(-gap / board.unit))
     points = f"{gap:.0f} points" if board.scale == "elo" else f"{gap:.2f}"
     tied = " of the votes that are not ties" if board.tie_parameter else ""
     level = f"{100 * board.level:g}%"
-    together = "all of these claims hold together with a probability of at least"
-    preliminary = "Grey items are preliminary: their intervals are wide, or contain all ratings"
-    return [
-        f"A difference of {points}: the first wins about {wins:.0f} of 10{tied}.",
-        f"The {level} intervals are for a comparison of two items that you choose beforehand.",
-        f"Better counts the items that an item is clearly better than; {together} {level}.",
-        f"Ranks contain the true rank with a probability of at least {level}. {preliminary}.",
+    looks = {
+        "one": "All of this holds for one look at votes whose number was fixed beforehand; for "
+        'repeated looks, or votes on suggested pairs, use looks="many" or looks="guided"',
+        "many": "All of this holds however often you look while votes come in",
+        "guided": "All of this holds however often you look, and whichever pairs you ask about",
+    }[board.looks]
+    together = f"all of these claims hold together with a probability of at least {level}"
+    lines = [
+        f"A difference of {points}: the first wins about {wins:.0f} of 10{tied}",
+        f"The {level} intervals are for a comparison of two items that you choose beforehand",
+        f"Better counts the items that an item is clearly better than; {together}",
+        f"Ranks contain the true rank of an item with a probability of at least {level}",
     ]
+    ranks = board.rank_intervals
+    if np.any((ranks[:, 1] < len(board)) & ~board.clearly_better.any(axis=1)):
+        lines[-1] += ", for each item alone: so an item that is not last can be better than nobody"
+    if find_preliminary(board).any():
+        lines.append("Grey items are preliminary: their intervals are wide, or hold all ratings")
+    return [f"{line}." for line in [*lines, looks]]
 
 
 def find_preliminary(board: Leaderboard) -> NDArray[np.bool_]:
     """Return which items have intervals that are too wide to say much."""
     low, high = board.comparison_intervals.T
+    ranks = board.rank_intervals
+    width = np.where(np.isfinite(high - low), high - low, np.nan)
+    usual = np.nanmedian(width) if np.isfinite(width).any() else np.inf
     spans_all = (low <= board.log_worths.min()) & (high >= board.log_worths.max())
-    return np.asarray((high - low > 2 * np.median(high - low)) | (spans_all & (len(board) > 2)))
+    is_wide = np.nan_to_num(width) > 2 * usual
+    # An item whose rank is known is not preliminary, however far ahead it is.
+    return np.asarray((is_wide | (spans_all & (len(board) > 2))) & (ranks[:, 0] < ranks[:, 1]))
 
 
-def _format_ratings(board: Leaderboard) -> dict[str, object]:
+def _format_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
     rows, clear = list(board), board.clearly_better
-    low = min(row.low for row in rows)
-    length = max(row.high for row in rows) - low or 1.0
-    cells = []
-    for i, (row, texts, grey) in enumerate(
-        zip(rows, board.iterate_rows(), find_preliminary(board), strict=True)
-    ):
-        better = [board.items[j] for j in np.flatnonzero(clear[i])]
-        bar = [100 * (value - low) / length for value in (row.low, row.high, row.rating)]
-        cells.append((row.item, texts, grey, _name(better) or "no other", *bar))
-    return {"first": cells[:FIRST_ROWS], "others": cells[FIRST_ROWS:]}
+    ends = np.array([(row.low, row.high, row.rating) for row in rows])
+    # Few wide intervals do not shrink all others.
+    width = ends[:, 1] - ends[:, 0]
+    margin = float(np.median(width[np.isfinite(width)])) if np.isfinite(width).any() else 1.0
+    least, most = ends[:, 2].min() - margin, ends[:, 2].max() + margin
+    bars = 100 * (np.clip(ends, least, most) - least) / ((most - least) or 1.0)
+    better = [_name([board.items[j] for j in np.flatnonzero(x)]) or "no other" for x in clear]
+    grey = find_preliminary(board).tolist()
+    cells = zip(rows, board.iterate_rows(), grey, better, bars.tolist(), strict=True)
+    return [(*four, *bar) for *four, bar in cells]
+
+
+def _count_by_judge(board: Leaderboard) -> list[dict[str, object]]:
+    """Return the votes of each item by each judge, and the share that it won."""
+    source = board.source
+    if source is None or not board.n_raters or not source.are_pairs:
+        return []
+    rankings = source.rankings
+    names = rankings.rater_names
+    if len(names) > MOST_JUDGES:
+        return []
+    number = {name: i for i, name in enumerate(names)}
+    judge = np.array([number.get(who, -1) for who in rankings.raters])
+    place = {item: i for i, item in enumerate(board.items)}
+    column = np.array([place.get(item, -1) for item in rankings.items])
+    first, second = column[rankings.codes.reshape(-1, 2)].T
+    w, tied, C = rankings.weights, rankings.rows_with_ties, len(board)
+    votes, won = np.zeros((2, len(names), C))
+    for item, score in ((first, np.where(tied, 0.5, 1.0)), (second, np.where(tied, 0.5, 0.0))):
+        kept = (judge >= 0) & (item >= 0)
+        np.add.at(votes, (judge[kept], item[kept]), w[kept])
+        np.add.at(won, (judge[kept], item[kept]), (w * score)[kept])
+    return [
+        {"name": name, "votes": [
+            [round(float(n), 2), round(float(x / n), 3)] if n else None
+            for n, x in zip(votes[i], won[i], strict=True)
+        ]}
+        for i, name in enumerate(names)
+    ]  # fmt: skip
 
 
 def _format_pairs(board: Leaderboard) -> dict[str, object]:
-    """Return the observed and expected wins: a heat map, and the pairs that differ most."""
-    observed, expected = board.observed_win_rates, board.win_rates
+    """Return observed wins as a heat map, and the pairs that the ratings do not explain."""
     both = board.wins + board.wins.T + board.ties
-    error = np.sqrt(expected * (1 - expected) / np.where(both > 0, both, np.nan))
-    z = np.triu(np.nan_to_num(np.abs(observed - expected) / error), 1)
-    order = np.argsort(-z, axis=None)[: min(FIRST_PAIRS, int((z > 0).sum()))]
+    found = board.misfits()
+    tested = [each for each in found if not np.isnan(each.p_value)]
+    odd = [each for each in tested if each.p_value < 1 - board.level]
+    if not tested:
+        fit = f"No pair has the {LEAST_VOTES} votes that a test needs."
+    elif odd:
+        fit = (
+            f"Of {len(tested):,} pairs with at least {LEAST_VOTES} votes, {len(odd):,} "
+            f"{'differs' if len(odd) == 1 else 'differ'} from what the ratings expect by more than "
+            "chance explains: no single order of worths describes these votes."
+        )
+    else:
+        fit = (
+            f"Yes: none of {len(tested):,} pairs with at least {LEAST_VOTES} votes differs from "
+            f"what the ratings expect by more than chance explains (smallest p = "
+            f"{tested[0].p_value:.2g}, adjusted for all of them)."
+        )
     pairs = [
-        (board.items[i], board.items[j], f"{both[i, j]:,.6g}", format_percent(observed[i, j], 0),
-         format_percent(expected[i, j], 0))
-        for i, j in zip(*np.unravel_index(order, z.shape), strict=True)
+        (each.first, each.second, f"{each.votes:,.6g}", format_percent(each.observed, 0),
+         format_percent(each.expected, 0), f"{each.p_value:.2g}")
+        for each in odd[:FIRST_ROWS]
     ]  # fmt: skip
-    n = min(len(board), FIRST_ROWS)
-    part = observed[:n, :n]
-    texts = [["" if np.isnan(x) else f"{100 * x:.0f}" for x in row] for row in part]
-    matrix = format_matrix(board.items[:n], part, texts)
-    next_pairs = list(dict.fromkeys(board.next_pairs(FIRST_PAIRS)))
-    return {"matrix": matrix, "pairs": pairs, "next": next_pairs, "shown": n}
+    n = min(len(board), MOST_IN_MAP)
+    shown = both[:n, :n]
+    matrix = None
+    if np.median(shown[np.triu_indices(n, 1)]) >= LEAST_VOTES:
+        observed = np.where(shown >= LEAST_VOTES, board.observed_win_rates[:n, :n], np.nan)
+        texts = [["" if np.isnan(x) else f"{100 * x:.0f}" for x in row] for row in observed]
+        matrix = format_matrix(board.items[:n], observed, texts)
+    next_pairs = list(dict.fromkeys(board.next_pairs(FIRST_ROWS)))
+    return {"matrix": matrix, "pairs": pairs, "fit": fit, "next": next_pairs, "shown": n,
+            "least": LEAST_VOTES}  # fmt: skip
 
 
-def _format_categories(boards: dict[str, Leaderboard]) -> dict[str, object]:
-    digits = 0 if next(iter(boards.values())).scale == "elo" else 2
-    ratings = [board.ratings for board in boards.values()]
-    items = list(dict.fromkeys(item for board in boards.values() for item in board.items))
-    table = [
-        (item, *(f"{of[item]:.{digits}f}" if item in of else "–" for of in ratings))
-        for item in items
-    ]
-    found = [each for each in Leaderboards(boards).differences() if each.p_value < 0.05]
+def _format_categories(board: Leaderboard) -> dict[str, object]:
+    digits = 0 if board.scale == "elo" else 2
+    boards = {"all": board, **board.categories}
+    cells = {
+        name: {row[1]: f"{row[2]} ({row[3]})" for row in each.iterate_rows()}
+        for name, each in boards.items()
+    }
+    items = dict.fromkeys(item for each in boards.values() for item in each.items)
+    table = [(item, *(cells[name].get(item, "–") for name in boards)) for item in items]
+    every = board.differences() if _can_compare(board) else []
+    found = [each for each in every if each.p_value < 0.05]
     clear = [f"{each.item} in {each.category}: {each.difference:+.{digits}f}" for each in found]
     return {"names": list(boards), "table": table, "differences": clear}
 
 
-def _format_effects(boards: dict[str, Leaderboard]) -> dict[str, object] | None:
-    names = dict.fromkeys(name for board in boards.values() for name in board.effects)
+def _can_compare(board: Leaderboard) -> bool:
+    boards = [{*each.items} for each in board.categories.values()]
+    return len(boards) > 1 and len(set.intersection(*boards)) > 1
+
+
+def _format_effects(board: Leaderboard) -> dict[str, object] | None:
+    boards = {"all" if board.categories else "effect": board, **board.categories}
     table = []
-    for name in names:
-        found = [board.effects[name] for board in boards.values()]
-        texts = (f"{x.value:.3g} ({x.interval[0]:.3g} to {x.interval[1]:.3g})" for x in found)
+    for name in board.effects:
+        found = [each.effects.get(name) for each in boards.values()]
+        texts = (
+            f"{x.value:.3g} ({x.interval[0]:.3g} to {x.interval[1]:.3g})" if x else "–"
+            for x in found
+        )
         table.append((name, *texts))
-    return {"names": [name or "effect" for name in boards], "table": table} if table else None
+    return {"names": list(boards), "table": table} if table else None

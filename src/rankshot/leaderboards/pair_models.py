@@ -14,18 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.columns import ColumnReader
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.newton import Point
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
-from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
-POSITION = "position"
-"""The covariate 1 of every match: what it is worth to be the first of the two."""
 SHARE = 1e-3
 """A direction in which covariates have a smaller part is one of the items; rounding leaves 1e-8."""
 
@@ -117,10 +113,29 @@ class PairLikelihood:
             found[-1, -1] = float(w @ (tie * (1 - tie)))
         return found
 
+    def of_pairs(self, b: Floats) -> tuple[Ints, Floats, Floats, Floats]:
+        """Return the pair, slope, information and weight of each vote.
+
+        A pair is the number of its lower item times C, plus that of the other; slopes are those in
+        the difference of the lower item to the other.
+        """
+        _, lead, tie, _ = self._predict(b)
+        turned = np.where(self._first < self._second, 1.0, -1.0)
+        low, high = np.minimum(self._first, self._second), np.maximum(self._first, self._second)
+        information = (1 - tie - lead**2) / 4
+        return (
+            low * self.n_items + high, turned * self._slopes(b)[0],
+            np.broadcast_to(information, low.shape), self._weights,
+        )  # fmt: skip
+
     def _add_up(self, values: Floats) -> Floats:
         """Return the derivatives in log-worths and coefficients, from those in d."""
         first, second = (np.bincount(x, values, self.n_items) for x in (self._first, self._second))
         return np.append(first - second, values @ self._X)
+
+    def row_gradients(self, b: Floats) -> Gradients:
+        """Return the derivatives of each vote, in the form of all models."""
+        return Gradients(self.gradients(b), np.zeros(self._sign.size), np.zeros(self.size))
 
     def gradients(self, b: Floats) -> csr_array:
         """Return the derivatives of each vote, whatever its weight."""
@@ -135,40 +150,18 @@ class PairLikelihood:
         return csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
 
 
-def read_covariates(table: ColumnReader, names: tuple[str, ...], rows: NDArray[np.int64]) -> Floats:
-    """Return one column per covariate, for some rows of the table.
-
-    It is the column of this name, that of ``name_a`` minus ``name_b``, or 1 for the position.
-    """
-    columns, wanted = table.columns, []
-    for name in names:
-        pair = [f"{name}_a", f"{name}_b"]
-        if name in columns:
-            wanted.append([name])
-        elif {*pair} <= {*columns}:
-            wanted.append(pair)
-        elif name == POSITION:
-            wanted.append([])
-        else:
-            raise RankshotError(
-                f"{table}: no column {name!r} for a covariate, nor {quote_names(pair)}; the "
-                f"columns are {quote_names(columns)}"
-            )
-    flat = [name for each in wanted for name in each]
-    numbers = table.read_numbers(flat)[rows] if flat else np.ones((1, 0))
-    X, at = np.ones((len(numbers), len(names))), 0
-    for k, each in enumerate(wanted):
-        if each:
-            X[:, k] = numbers[:, at] - (numbers[:, at + 1] if len(each) > 1 else 0.0)
-        at += len(each)
-    return X
-
-
 class MatchModel:
-    """Worths, coefficients of covariates and a tie parameter, fitted together.
+    """Worths, coefficients of covariates and a tie parameter of votes, fitted together.
 
-    Without a penalty if the maximum exists. Otherwise the log-worths and the coefficients, in units
-    of the size of their covariates, have the penalty of `PlackettLuce`.
+    Parameters
+    ----------
+    names : tuple of str
+        The covariates.
+    has_ties : bool
+        Whether a tie is an outcome; otherwise it is half a win for each item.
+    penalty : float
+        η in the penalty η/2 Σ θ² on log-worths, and on coefficients in units of the size of their
+        covariates. With covariates there is none if the maximum exists without.
 
     Attributes
     ----------
@@ -182,40 +175,47 @@ class MatchModel:
         Which covariates only the penalty holds; "" if there are none.
     """
 
-    def __init__(self, names: tuple[str, ...], *, has_ties: bool) -> None:
-        self.names, self.has_ties = names, has_ties
+    def __init__(self, names: tuple[str, ...], *, has_ties: bool, penalty: float) -> None:
+        self.names, self.has_ties, self.penalty = names, has_ties, penalty
 
     def fit(self, votes: Rankings, X: Floats, *, is_connected: bool) -> Self:
         """Fit votes; rows of ``X`` are of the first item in each vote minus the second."""
         scale = np.sqrt((X**2).mean(axis=0))
         if (flat := ~(scale > 0)).any():
-            raise RankshotError(f"covariate {self.names[int(flat.argmax())]!r} is 0 in all votes")
+            raise InputError("covariates", self.names[int(flat.argmax())], "is 0 in all votes")
         C = votes.n_items
         likelihood = PairLikelihood.of(votes, X / scale, has_ties=self.has_ties)
-        self._require_told_apart(likelihood)
-        eta, self.endless_ = 0.0, ""
-        if is_connected:
-            b = self._maximize(likelihood, eta)
+        self.endless_ = ""
+        eta = 0.0 if self.names and is_connected else self.penalty
+        if self.names:
+            self._require_told_apart(likelihood)
+        b = self._maximize(likelihood, eta)
+        if self.names and not eta:
             self.endless_ = self._find_endless(likelihood, b)
-        if not is_connected or self.endless_:
-            eta = PlackettLuce().regularization
+        if self.endless_:
+            eta = self.penalty
             b = self._maximize(likelihood, eta)
+        self.ridge_ = self._spread(likelihood, eta)
+        self.likelihood_, self.parameters_ = likelihood, b
         information = likelihood.information(b)
         information[C : C + scale.size, C : C + scale.size] += eta * np.eye(scale.size)
         labels = (*votes.items, *self.names)
         inverse = invert_information(information, votes.items, eta, labels)
         self._unit = np.concatenate([np.ones(C), 1 / scale, np.ones(int(self.has_ties))])
         self._inverse = inverse * np.outer(self._unit, self._unit)
-        self._gradients = likelihood.gradients(b)
         self.items_, self.log_worths_ = votes.items, b[:C] - b[:C].mean()
         self.coef_ = b[C : C + scale.size] / scale
         self.tie_parameters_ = {2: float(np.exp(b[-1]))} if self.has_ties else {}
         return self
 
-    def _maximize(self, likelihood: PairLikelihood, eta: float) -> Floats:
+    def _spread(self, likelihood: PairLikelihood, eta: float) -> Floats:
+        """Return the penalty of each parameter; a tie parameter has none."""
         ridge = np.full(likelihood.size, eta)
         ridge[likelihood.size - self.has_ties :] = 0.0
-        return maximize_worths(likelihood, ridge).parameters
+        return ridge
+
+    def _maximize(self, likelihood: PairLikelihood, eta: float) -> Floats:
+        return maximize_worths(likelihood, self._spread(likelihood, eta)).parameters
 
     def _require_told_apart(self, likelihood: PairLikelihood) -> None:
         """Raise for covariates that are combinations of one another, or of the items."""
@@ -224,11 +224,10 @@ class MatchModel:
             of_x = np.abs(direction[C : C + len(self.names)]) > SHARE
             if of_x.any():
                 found = [name for name, has in zip(self.names, of_x, strict=True) if has]
-                others = " from the items" if len(found) == 1 else ""
-                raise RankshotError(
-                    f"the effects of the covariates {quote_names(found)} cannot be distinguished"
-                    f"{others}: one follows from the others. Leave out one covariate"
-                )
+                raise InputError(
+                    "covariates", ", ".join(found), "cannot be told from the items or each other",
+                    hint="one follows from the others: leave out one covariate",
+                )  # fmt: skip
 
     def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:
         """Return which covariates explain some votes completely: their effects have no limit."""
@@ -237,15 +236,15 @@ class MatchModel:
         found = [name for name, part in zip(self.names, of_x, strict=True) if part > SHARE]
         return f"covariates explain votes completely: {quote_names(found)}" if found else ""
 
-    def covariance(self, votes: Rankings) -> Floats:  # noqa: ARG002 - those of the fit
-        """Return the covariance of all parameters."""
-        return self._inverse
-
-    def inverse_and_gradients(self, votes: Rankings) -> tuple[Floats, Gradients]:
+    def inverse_and_gradients(self, votes: Rankings) -> tuple[Floats, Gradients]:  # noqa: ARG002
         """Return the covariance of all parameters, and the derivatives of each vote in them."""
-        found = self._gradients
+        found, rest, worths = self.likelihood_.row_gradients(self.parameters_)
         # In the units of the covariates.
         slopes = csr_array(
             (found.data / self._unit[found.indices], found.indices, found.indptr), found.shape
         )
-        return self._inverse, Gradients(slopes, np.zeros(len(votes)), np.zeros(found.shape[1]))
+        return self._inverse, Gradients(slopes, rest, worths)
+
+    def covariance(self, votes: Rankings) -> Floats:  # noqa: ARG002 - those of the fit
+        """Return the covariance of all parameters."""
+        return self._inverse

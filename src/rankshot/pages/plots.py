@@ -304,6 +304,9 @@ class WorthsDisplay(Display):
             Where to draw; by default, on a new figure.
         """
         rows = np.array([(row.rating, row.low, row.high) for row in leaderboard])
+        # An item that never lost has an interval without an upper end.
+        known = rows[np.isfinite(rows)]
+        rows = np.clip(rows, known.min(), known.max())
         scale = "Elo points" if leaderboard.scale == "elo" else leaderboard.scale
         items = list(leaderboard.items)
         runs = leaderboard.unclear_runs

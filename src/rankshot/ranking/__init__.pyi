@@ -6,7 +6,6 @@ from .agreement_tests import (
 )
 from .consensus.kemeny import (
     Consensus as Consensus,
-    KemenyConsensus as KemenyConsensus,
     borda as borda,
     kemeny as kemeny,
 )

@@ -13,11 +13,11 @@ from scipy.special import chdtrc, stdtrit
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
+from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import number_labels, require_one_each
 from rankshot.ranking.matrices import ABSENT, levels
-from rankshot.ranking.parts import require_one_subject
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
 
 Floats = NDArray[np.float64]
@@ -132,7 +132,7 @@ def agreement(
     require_number("level", level, above=0, below=1)
     require_whole_number("n_resamples", n_resamples)
     rng = require_generator(random_state)
-    require_one_subject(require_rankings(rankings))
+    rankings = require_one_subject(rankings)
     units = _find_units(rankings)
     blocks = arrange_blocks(units.rankings)
     if isinstance(blocks, str):
@@ -286,7 +286,8 @@ def _jackknife(
     units: _Units, blocks: Blocks, level: float, rng: np.random.Generator
 ) -> tuple[float, float, tuple[float, float]]:
     """Return W, that of unrelated raters, and the interval of W."""
-    own = _expect_own(units, blocks.metric)
+    n = units.rankings.n_items
+    own = _expect_own(units, np.eye(n) if blocks.metric is None else blocks.metric)
     most = blocks.find_most(units.rankings)
     if not most:
         return 1.0, 1.0, (1.0, 1.0)
@@ -396,7 +397,7 @@ def compare_groups(
     >>> rs.ranking.compare_groups(votes, ["x", "y"] * 8, random_state=0).p_value
     1.0
     """
-    require_one_subject(require_rankings(rankings))
+    rankings = require_one_subject(rankings)
     labels = np.array([str(label) for label in require_one_each(groups, len(rankings), "groups")])
     units = _find_units(rankings)
     names, labelled = np.unique(labels[rankings.weights > 0][units.rows], return_inverse=True)

@@ -15,9 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.tables import find_column
+from rankshot.core.errors import InputError, quote_names, short_repr
 from rankshot.core.validation import as_names
+from rankshot.ranking.column_meanings import (
+    NO_ITEMS,
+    Meanings,
+    Reading,
+    find_role,
+    refuse_cells,
+    refuse_no_items,
+)
 from rankshot.ranking.construction import (
     Entries,
     Kind,
@@ -28,13 +35,7 @@ from rankshot.ranking.construction import (
     validate_columns,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import (
-    NAMED,
-    check_known,
-    find_raters,
-    find_weights,
-    read_weights,
-)
+from rankshot.ranking.votes import NAMED, check_known, read_weights
 
 LAYOUTS = {
     "votes": "votes between two items",
@@ -47,13 +48,14 @@ RANKS = ("rank", "place", "position", "ranking")
 SCORES = ("score", "rating", "points", "grade")
 BESIDE = {
     "age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode",
-    "income", "education", "occupation", "party", "date", "time", "timestamp", "duration",
-    "durationinseconds", "startdate", "enddate", "recordeddate", "status", "progress", "finished",
-    "ipaddress", "ip", "comment", "comments", "email", "language", "userlanguage", "group",
-    "condition", "year", "month", "wave", "n", "row", "index", "number", "collectorid", "total",
-    "locationlatitude", "locationlongitude", "distributionchannel", "question", "category",
+    "income", "education", "occupation", "party", "duration", "durationinseconds", "startdate",
+    "enddate", "recordeddate", "status", "progress", "finished", "ipaddress", "comment",
+    "comments", "language", "userlanguage", "group", "condition", "year", "month", "wave", "n",
+    "row", "index", "number", "collectorid", "total", "times", "locationlatitude", "category",
+    "locationlongitude", "distributionchannel",
 }  # fmt: skip
-"""Names of columns that are seldom items, as `plain_name` writes them."""
+"""Names of columns that are seldom items, as `plain_name` writes them; so are those of raters,
+prompts, ties and times."""
 ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
     "eleventh", "twelfth",
@@ -63,6 +65,7 @@ PLACE = re.compile(
     rf"(?:(?P<number>\d+)(?P<end>st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"
     r"[\s_.-]*(?P<after>rank|place|choice|pref(?:erence)?|vote)?"
 )
+COUNTS = ("count", "freq", "frequency")
 FEW_BALLOTS = 5
 """In fewer ballots, a column may be far from all others by chance."""
 OTHER_TABLES = (
@@ -73,6 +76,8 @@ CODES = ({-1.0, -9.0, -99.0, -999.0}, {99.0, 999.0, 9999.0})
 """Numbers that stand for missing values in SPSS and others, negative and positive."""
 CODE_RATIO = 5
 """Such a positive number is suspected if it is this many times larger than all others."""
+Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
+"""A function that returns the weights, raters and targets of some rows."""
 
 
 def read_ballots(
@@ -84,59 +89,78 @@ def read_ballots(
     *,
     ignore: list[str] | None,
     has_missing: bool,
-) -> tuple[Rankings, str]:
-    """Read ballots, one row per rater or per item of a rater; return also the layout."""
-    for name in (*(ignore or ()), *columns.values()):
-        find_column(table.columns, name, str(table))
-    raters = [columns["rater"]] if "rater" in columns else find_raters(table, ("name", "id"))
-    target = columns.get("target") or table.find_one(("target",), "target")
-    weight, count = find_weights(table, columns)
-    checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
+    is_complete: bool = False,
+) -> tuple[Rankings, Reading]:
+    """Read ballots, one row per rater or per item of a rater; say how they were read."""
+    found = Meanings(table, columns, ignore, is_complete=is_complete)
+    target, weight = found.find("target"), found.find("weight")
     known = None if items is None else as_names(items)
-    named = {"raters": raters[:1], "targets": [target] if target else []}
-    labels = {what: table.read_texts(names)[0] for what, names in named.items() if names}
-    item = columns.get("item") or table.find_one(ITEMS, "item")
-    values = [columns[x] for x in ("rank", "score") if x in columns]
-    values = values or table.find((*RANKS, *SCORES))
-    if item and len(values) > 1:
-        raise RankshotError(
-            f"{table}: {quote_names(values)} may be ranks (1 is best) or scores (the highest is "
-            "best): choose with rank= or score="
-        )
-    if item and values and item != values[0]:
-        is_score = plain_name(values[0]) in {plain_name(name) for name in SCORES}
-        is_score = "score" in columns or (is_score and "rank" not in columns)
+    value = _find_value(found)
+    item = found.find_one(ITEMS, "item") if value or "item" in columns else None
+    is_long = bool(item and value)
+    count = (
+        found.find("count") if is_long or "count" in columns else found.find_one(COUNTS, "count")
+    )
+    if not is_long:
+        found.used = {name: role for name, role in found.used.items() if name not in {item, value}}
+    rater = found.find("rater", () if ignore == [] else ("name", "id", "response_id"))
+    named = {"raters": rater, "targets": target}
+    labels = {what: table.read_texts([name])[0] for what, name in named.items() if name}
+    checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
+    options: dict[str, Any] = {"kind": kind, "known": known, "checks": checks}
+    if item and value:
+        is_score = "score" in columns or ("rank" not in columns and _is_score(value))
         layout = layout or ("scores" if is_score else "places")
         if layout == "orders":
-            raise RankshotError(
-                f"{table}: one row per item of a rater needs places or scores, not {layout}"
+            raise InputError(
+                "layout", layout, f"does not suit one row per item, {item!r}", where=str(table)
             )
         if not labels:
-            raise RankshotError(
-                f"{table}: each row has one item, {item!r}, and its {values[0]!r}: name the column "
-                "that identifies the ranking with rater= or target="
-            )
+            raise InputError(
+                "rater", ", ".join(table.columns), "must name one of the columns",
+                where=str(table), hint=f"each row has one item, {item!r}, and its {value!r}: "
+                "rater= or target= say which rows are one ranking",
+            )  # fmt: skip
         ballots: _LongTable | _WideTable = _LongTable(
-            table, item, values[0], layout, kind, known, checks, labels
+            table, item, value, layout, labels=labels, has_missing=has_missing, **options
         )
     else:
-        used = {*raters, target, weight, count, *(ignore or ())}
-        cells = [name for name in table.columns if name not in used]
         ballots = _WideTable(
-            table, cells, layout, kind, known, checks,
-            are_chosen=ignore is not None, has_missing=has_missing,
+            table, found.free(), layout, are_chosen=ignore is not None or is_complete,
+            has_missing=has_missing, **options,
         )  # fmt: skip
+        role = {"orders": "place"}.get(ballots.layout, "item")
+        found.used |= dict.fromkeys(ballots.columns, role)
     weights = read_weights(table, weight, count, checks)
 
     def describe(rows: NDArray[np.int64]) -> dict[str, Any]:
         beside = {what: column.select(rows).expand(None) for what, column in labels.items()}
         return {"weights": weights[rows], **beside}
 
-    return ballots.build(checks.finish(), describe), ballots.layout
+    return ballots.build(checks.finish(), describe), found.finish(ballots.layout)
 
 
-Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
-"""A function that returns the weights, raters and targets of some rows."""
+def _find_value(found: Meanings) -> str | None:
+    """Return the column of places or scores in a long table."""
+    for role in ("rank", "score"):
+        if role in found.named:
+            return found.use(found.named[role], role)
+    values = found.list_named((*RANKS, *SCORES))
+    if len(values) > 1 and found.list_named(ITEMS):
+        raise InputError(
+            "rank", ", ".join(values), "may be ranks (1 is best) or scores (the highest is best)",
+            where=str(found.table),
+            hint=f"choose with {' or '.join(f'{r}={v!r}' for v in values for r in _roles(v))}",
+        )  # fmt: skip
+    return found.use(values[0], *_roles(values[0])) if values else None
+
+
+def _is_score(name: str) -> bool:
+    return plain_name(name) in {plain_name(known) for known in SCORES}
+
+
+def _roles(name: str) -> tuple[str, ...]:
+    return ("score",) if _is_score(name) else ("rank",)
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -167,10 +191,10 @@ class _WideTable:
         table: ColumnReader,
         columns: list[str],
         layout: str | None,
+        *,
         kind: Kind,
         known: tuple[str, ...] | None,
         checks: RowChecks,
-        *,
         are_chosen: bool,
         has_missing: bool,
     ) -> None:
@@ -180,23 +204,27 @@ class _WideTable:
             columns = list(known)
         read = dict(zip(columns, table.read_texts(columns), strict=True)) if columns else {}
         self._cells = {name: x for name, x in read.items() if not _are_row_numbers(name, x)}
+        self._has_missing = has_missing
         if not self._cells:
-            raise RankshotError(
-                f"{table}: no columns of places or items besides {quote_names(table.columns)}"
+            raise InputError(
+                "columns", ", ".join(table.columns), "must have places or items", where=str(table)
             )
         self.layout = layout or self._recognise()
+        self.columns = [*self._cells]
         if self.layout == "orders":
             self._orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
             checks.try_rows(self.build)
-        else:
-            self._numbers = self._read_numbers()
+            return
+        self._numbers = self._read_numbers()
+        if not self._is_decided:
             self._refuse_columns()
-            if not self._is_decided:
-                self._require_alike(self._numbers)
-            if not has_missing:
-                self._refuse_codes(self._numbers)
-            if self.layout == "scores" and np.isnan(self._numbers[checks.kept]).any():
-                self._kind = "subset"
+            self._require_alike(self._numbers)
+        if not has_missing:
+            _refuse_codes(table, self._numbers, self.columns)
+            if self.layout == "places":
+                _refuse_best_zero(table, self._numbers[checks.kept])
+        if self.layout == "scores" and np.isnan(self._numbers[checks.kept]).any():
+            self._kind = "subset"
 
     def build(self, rows: NDArray[np.int64], describe: Describe = lambda _: {}) -> Rankings:
         """Return the rankings of some rows."""
@@ -210,7 +238,7 @@ class _WideTable:
             )
         make = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
         found: Rankings = make(
-            self._numbers[rows], items=[*self._cells], kind=self._kind, **describe(rows)
+            self._numbers[rows], items=self.columns, kind=self._kind, **describe(rows)
         )
         return found.with_items(self._known) if self._known else found
 
@@ -226,29 +254,29 @@ class _WideTable:
             if all(map(_has_ordinals, self._cells.values())) and not all(places):
                 return "places"
             if numbers and not any(places):
-                found = f"there are numbers in {quote_names(numbers, 3)}, and text in"
-                self._refuse(f"{found} {quote_names(texts, 3)}", texts, f" {OTHER_TABLES}")
+                self._refuse("hold text beside columns of numbers", texts, OTHER_TABLES)
             return "orders"
         if all(places) and all(place[1] for place in places if place):
             return "orders"
-        may = "places (1 is best, layout='places') or scores (the highest is best, layout='scores')"
-        names = quote_names(self._cells, 3)
+        may = "may be places (1 is best, layout='places') or scores (the highest is best, "
+        may += "layout='scores')"
         if all(places):
-            may = f"the items of the places {names} (layout='orders'), {may}"
-        raise RankshotError(f"{self._table}: the numbers may be {may}: choose one")
+            may += f", or items of the places {quote_names(self._cells, 3)} (layout='orders')"
+        raise InputError("layout", "numbers", may, where=str(self._table), hint="choose one")
 
     def _refuse_columns(self) -> None:
         """Raise for columns that may be something else than items."""
-        odd = [name for name in self._cells if plain_name(name) in BESIDE]
+        odd = [name for name in self._cells if plain_name(name) in BESIDE or find_role(name)]
         if odd and not self._is_decided:
-            self._refuse(f"{quote_names(odd, 20)} may be items, or something else", odd)
+            self._refuse("may be items, or something else", odd)
 
     def _refuse(self, what: str, odd: list[str], more: str = "") -> NoReturn:
         listed = ",".join(odd)
-        raise RankshotError(
-            f"{self._table}: {what}. Use ignore={listed!r} to leave out columns that are not; if "
-            f"all are, give ignore=''. Use rater= to name the column of raters.{more}"
-        )
+        raise InputError(
+            "ignore", listed, what, where=str(self._table),
+            hint=f"ignore={listed!r} leaves out columns that are not items; if all are, give "
+            f"ignore=''; rater= names the column of raters. {more}".rstrip(),
+        )  # fmt: skip
 
     # ---- Items in order
 
@@ -259,17 +287,23 @@ class _WideTable:
         places = {name: found[0] for name in cells if (found := parse_place(name))}
         if places and len(places) < len(cells):
             odd = [name for name in cells if name not in places]
-            what = f"{quote_names([*places], 3)} are places; {quote_names(odd, 20)} may be too"
-            self._refuse(what, odd)
+            self._refuse(f"may be places, as {quote_names([*places], 3)} are", odd)
         if not places and self._is_inferred:
-            raise RankshotError(
-                f"{self._table}: the columns {quote_names(cells)} are not named after places. If "
-                "they are places, with the best on the left, pass layout='orders'. For one "
-                f"column per item, the cells must be numbers. {OTHER_TABLES}"
-            )
-        self._refuse_columns()
+            raise InputError(
+                "layout", ", ".join(cells), "names columns that are not places",
+                where=str(self._table),
+                hint="layout='orders' reads them as places, the best on the left; columns of "
+                f"items must have numbers. {OTHER_TABLES}",
+            )  # fmt: skip
+        if not places:
+            self._refuse_columns()
         if len({*places.values()}) < len(places):
-            raise RankshotError(f"{self._table}: two of {quote_names(cells)} are the same place")
+            raise InputError(
+                "layout", ", ".join(cells), "names a place twice", where=str(self._table)
+            )
+        known = {*(self._known or ())}
+        for name, column in cells.items():
+            refuse_no_items(self._table, name, column, known)
         order = sorted(cells, key=lambda name: places.get(name, 0))
         ties = self._find_ties()
         rows = zip(*(cells[name].expand() for name in order), strict=True)
@@ -280,11 +314,11 @@ class _WideTable:
         items = {name for cells in self._cells.values() for name in cells.labels}
         same = [name for name in self._cells if name in items and parse_place(name) is None]
         if same:
-            raise RankshotError(
-                f"{self._table}:1: the first row names the columns, but the ballots have "
-                f"{quote_names(same)} as well: add a header above the first ballot, such as 1,2,3 "
-                "or rater,1,2,3"
-            )
+            raise InputError(
+                "columns", ", ".join(same), "names columns, and is in the ballots as well",
+                where=f"{self._table}:1", hint="add a header above the first ballot, such as "
+                "1,2,3 or rater,1,2,3",
+            )  # fmt: skip
 
     def _find_ties(self) -> dict[str, list[str]]:
         """Return the ties that cells such as ``tea=beer`` stand for."""
@@ -296,29 +330,33 @@ class _WideTable:
             if len(parts) > 1 and {*parts} <= known:
                 ties[label] = parts
             elif len(parts) > 1 or ">" in label:
-                raise RankshotError(
-                    f"{self._table}: the cell {label!r} may be one item, or several in one cell: "
-                    "name all items with items=, or write the items in cells of their own"
-                )
+                self._refuse_cell(label)
         return ties
+
+    def _refuse_cell(self, label: str) -> NoReturn:
+        raise InputError(
+            "items", short_repr(label), "may be one item, or several in one cell",
+            where=str(self._table), hint="name all items with items=, or separate items by '>', "
+            "best first, or write them in cells of their own",
+        )  # fmt: skip
 
     def _split_cells(self) -> list[list[str | list[str]]]:
         """Return the items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
         ((name, cells),) = self._cells.items()
         texts = [x for x in cells.labels if x]
-        if any("," in x and ">" not in x for x in texts) and not self._known:
-            raise RankshotError(
-                f"{self._table}: the cells of {name!r}, such as {short_repr(texts[0])}, may be one "
-                "item or several: separate items by '>', best first"
-            )
-        sign = (
-            ">" if any(">" in x for x in texts) else ";" if any(";" in x for x in texts) else None
-        )
-        orders = {}
+        sign = next((sign for sign in ">;" if any(sign in x for x in texts)), None)
+        odd = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
+        if odd and not {*odd} <= {*(self._known or ())}:
+            self._refuse_cell(odd[0])
+        orders: dict[str, list[str | list[str]]] = {}
+        known = {*(self._known or ())}
         for text in cells.labels:
             parts = [x.strip() for x in text.split(sign)] if sign else [text]
             ties = [[x.strip() for x in part.split("=")] for part in parts if part]
             orders[text] = [tie if len(tie) > 1 else tie[0] for tie in ties]
+            for item in {x for tie in ties for x in tie} - known:
+                if plain_name(item) in NO_ITEMS:
+                    refuse_cells(self._table, name, item, "an item, or none")
         return [orders[cells.labels[code]] for code in cells.codes]
 
     # ---- Numbers of items
@@ -351,7 +389,7 @@ class _WideTable:
 
         Without it, all rows are 1, 2, …
         """
-        names, n_columns = list(self._cells), numbers.shape[1]
+        n_columns = numbers.shape[1]
         low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
         if np.isfinite(low).sum() < 3:
             return
@@ -363,23 +401,37 @@ class _WideTable:
                 least, most = np.nanmin(np.delete(low, j)), np.nanmax(np.delete(high, j))
                 odd += [j] if max(low[j] - most, least - high[j]) > most - least else []
         if odd:
-            what = f"the numbers in {names[odd[0]]!r} differ from those in all other columns"
-            self._refuse(f"{what}: it may be an item, or something else", [names[odd[0]]])
+            what = "has numbers unlike all other columns: it may be an item, or something else"
+            self._refuse(what, [self.columns[odd[0]]])
 
-    def _refuse_codes(self, numbers: NDArray[np.float64]) -> None:
-        """Raise for a number that may stand for a missing value."""
-        values = np.unique(numbers[np.isfinite(numbers)])
-        for code in values[np.isin(values, [*CODES[0], *CODES[1]])]:
-            rest = values[~np.isin(values, [*CODES[0], *CODES[1]])]
-            top = rest.max(initial=0.0)
-            is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
-            if rest.size and is_odd:
-                row, j = np.argwhere(numbers == code)[0]
-                raise RankshotError(
-                    f"{self._table.where(int(row))}: {[*self._cells][j]!r} is {code:g}, which may "
-                    f"be a number or a missing value: give missing='{code:g}', or missing='' if "
-                    "all are numbers"
-                )
+
+def _refuse_codes(table: ColumnReader, numbers: NDArray[np.float64], names: list[str]) -> None:
+    """Raise for a number that may stand for a missing value."""
+    values = np.unique(numbers[np.isfinite(numbers)])
+    is_code = np.isin(values, [*CODES[0], *CODES[1]])
+    rest = values[~is_code]
+    for code in values[is_code]:
+        top = rest.max(initial=0.0)
+        is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
+        if rest.size and is_odd:
+            row, j = np.argwhere(numbers == code)[0]
+            raise InputError(
+                "missing", f"{code:g}", f"in {names[j]!r} may be a number or a missing value",
+                where=table.where(int(row)),
+                hint=f"give missing='{code:g}', or missing='' if all are numbers",
+            )  # fmt: skip
+
+
+def _refuse_best_zero(table: ColumnReader, places: NDArray[np.float64]) -> None:
+    """Raise if each ballot has one 0, with 1, 2, … after it: it may be the best place."""
+    zeros = (places == 0).sum(axis=1)
+    has_more = (places == 1).any(axis=1)
+    if zeros.size and np.all((zeros == 1) & has_more):
+        raise InputError(
+            "missing", "0", "may be the best place, or an item that is not listed",
+            where=str(table), hint="give missing='0' if such items are not listed; otherwise count "
+            "places from 1",
+        )  # fmt: skip
 
 
 def _has_ordinals(cells: Coded) -> bool:
@@ -414,26 +466,34 @@ class _LongTable:
         item: str,
         value: str,
         layout: str,
+        *,
         kind: Kind,
         known: tuple[str, ...] | None,
         checks: RowChecks,
         labels: dict[str, Coded],
+        has_missing: bool,
     ) -> None:
         self._table, self._value, self._kind, self._known = table, value, kind, known
         self.layout = layout
         items, cells = table.read_texts([item, value])
+        refuse_no_items(table, item, items, {*(known or ())})
         self._items = items
         self._numbers, is_text = table.parse_numbers(cells)
         checks.check_cells(is_text | np.isinf(self._numbers), value, cells, "expected a number")
         checks.check(items.is_empty, lambda _: f"{item!r} is empty")
+        if not has_missing:
+            _refuse_codes(table, self._numbers[:, None], [value])
         self._is_listed = ~np.isnan(self._numbers)
+        group = number_rows([each.codes for each in labels.values()], self._numbers.size)
         if layout == "places":
             is_odd = self._numbers < 0
             checks.check(is_odd, lambda _: f"{value!r} is below 0; 1 is the best place")
+            if not has_missing:
+                zeros, ones = (np.bincount(group, self._numbers == k) for k in (0, 1))
+                _refuse_best_zero(table, np.column_stack([zeros == 1, ones > 0]) * [-1, 1] + [1, 0])
             self._is_listed &= self._numbers != 0
         if known:
             check_known(items.labels, [items.codes], known, checks)
-        group = number_rows([each.codes for each in labels.values()], self._numbers.size)
         # Groups in the order in which they begin.
         self._begin = find_first(group)[group]
         rows = np.flatnonzero(self._is_listed & checks.kept)
@@ -452,7 +512,7 @@ class _LongTable:
         """Return the rankings of some rows."""
         rows = rows[self._is_listed[rows]]
         if not rows.size:
-            raise RankshotError(f"{self._table}: {self._value!r} is empty in all rows")
+            raise InputError(self._value, "", "must not be empty in all rows", str(self._table))
         sign = 1 if self.layout == "places" else -1
         rows = rows[np.lexsort((sign * self._numbers[rows], self._begin[rows]))]
         firsts = np.flatnonzero(np.diff(self._begin[rows], prepend=-1))

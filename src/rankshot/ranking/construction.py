@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, Literal, NamedTuple, cast
 
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
+    InputError,
     RankshotError,
     UnknownItemError,
     quote_names,
@@ -348,10 +349,7 @@ def encode_orders(
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
-        rule = (
-            "expected a list of items, not {} (a single ranking is a list in a list; for a dict d, "
-            "pass d.values() with targets=d)"
-        )
+        rule = "expected a list of items, not {} (a single ranking is a list in a list)"
         refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
@@ -374,6 +372,24 @@ def encode_orders(
         labels = list(chain.from_iterable(ties))
     found, codes = encode_names([labels], items, where_label)
     return found, validate_entries(Entries(codes, places, starts), found, where)
+
+
+def split_targets(
+    orders: Mapping[str, Order | Sequence[Order]],
+) -> tuple[list[Order], list[str]]:
+    """The orders in a dict, each with its target.
+
+    A value whose entries are all lists has several orders.
+    """
+    pairs: list[tuple[Order, str]] = []
+    for target, value in orders.items():
+        if not isinstance(value, LIST_TYPES):
+            raise InputError("orders", value, "must be a list of names", where=f"target {target!r}")
+        entries = list(value)
+        is_single = not entries or not all(isinstance(one, LIST_TYPES) for one in entries)
+        several = [entries] if is_single else entries
+        pairs += [(cast("Order", order), target) for order in several]
+    return [order for order, _ in pairs], [target for _, target in pairs]
 
 
 def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
@@ -474,7 +490,8 @@ def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float
     except (TypeError, ValueError, OverflowError):
         column = np.empty(0)
     # NumPy would also convert text and truth values.
-    is_plain = column.shape == (n,) and not {str, bool} & set(map(type, values))
+    odd = (str, bytes, bool, np.bool_)
+    is_plain = column.shape == (n,) and not any(issubclass(t, odd) for t in set(map(type, values)))
     if not is_plain or not np.all((column >= 0) & (column < np.inf)):
         rule = "the weight {} is not a finite number of 0 or more"
         refuse_first(column.tolist() if is_plain else values, _is_weight, rule, where)
@@ -483,7 +500,7 @@ def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float
 
 def _is_weight(value: Any) -> bool:
     try:
-        return not isinstance(value, (str, bool)) and 0 <= float(value) < np.inf
+        return not isinstance(value, (str, bytes, bool, np.bool_)) and 0 <= float(value) < np.inf
     except (TypeError, ValueError, OverflowError):
         return False
 

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
+from rankshot.core.errors import InputError
 from rankshot.core.validation import require_whole_number
+from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.construction import row_starts
 from rankshot.ranking.matrices import (
     ABSENT,
@@ -18,7 +20,6 @@ from rankshot.ranking.matrices import (
     mark_ranked,
     rows_with_tied_choices,
 )
-from rankshot.ranking.parts import refuse_partial
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -33,6 +34,8 @@ DENSE_LISTS = 3
 """Strict lists of more than one in this many items are compared faster by `kendall_distance`."""
 TABLE_CELLS = 4 * BLOCK_CELLS
 """The size of a table that is made once for some rankings."""
+MOST_PLACES = 16_000
+"""A table of the pairs of more places takes more than 1 GB."""
 
 
 def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
@@ -75,10 +78,10 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
     """
     first, second = prepare_rankings(a, b, k)
     listed = max(int(r.n_listed.max(initial=1)) for r in (first, second))
-    compare, cells = _compare_pairs, a.n_items
-    if DENSE_ADVANTAGE * listed**2 < a.n_items**2 and not (first.has_ties or second.has_ties):
-        compare, cells = _compare_lists, max(a.n_items, listed**2)
-    elif a.n_items > MANY_ITEMS:
+    compare, cells = _compare_pairs, first.n_items
+    if DENSE_ADVANTAGE * listed**2 < first.n_items**2 and not (first.has_ties or second.has_ties):
+        compare, cells = _compare_lists, max(first.n_items, listed**2)
+    elif first.n_items > MANY_ITEMS:
         compare, cells = _compare_by_sorting, BLOCK_CELLS
     step = max(1, min(TILE_ROWS, BLOCK_CELLS // cells))
     distance = np.empty((len(first), len(second)))
@@ -97,12 +100,12 @@ def prepare_rankings(
 ) -> tuple[Rankings, Rankings]:
     """Return both, over the same items and cut after k places; refuse rankings of a subset."""
     first = require_rankings(a)
-    second = first if b is None else require_rankings(b).with_items(a.items)
+    second = first if b is None else require_rankings(b).with_items(first.items)
     for rankings in (first, second):
         refuse_partial(rankings, "no distance is defined between rankings of different items")
     if k is None:
         return first, second
-    k = require_whole_number("k", k, most=a.n_items)
+    k = require_whole_number("k", k, most=first.n_items)
     first = first.top(k)
     return first, first if b is None else second.top(k)
 
@@ -269,8 +272,11 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
     the items that both know. The distance is `mean_kendall_distance` of the first places there,
     divided by the largest possible one: 0 is the same order, 1 is the opposite order.
     """
-    require_rankings(a)
+    a = require_rankings(a)
     second = a if b is None else require_rankings(b).with_items(a.items)
+    if (depth := int(min(k, a.lengths.max(initial=0)))) > MOST_PLACES:
+        gigabytes = f"{4e-9 * depth**2:,.0f} GB"
+        raise InputError("k", k, f"is too many places for a table of all pairs ({gigabytes})")
     distance = np.full((len(a), len(second)), np.nan)
     for rows, columns, table, places in _count_shared(a, second, k):
         n_items = table.sum(axis=(2, 3))

@@ -17,11 +17,9 @@ from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
     Entries,
     count_places,
-    number_rows,
     rank_sorted,
     row_starts,
 )
-from rankshot.ranking.parts import AnyRankings, Some, map_parts, reduce_parts
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 ABSENT = -1
@@ -58,22 +56,12 @@ def last_levels(rankings: Rankings) -> NDArray[np.int32]:
     return last
 
 
-def alike_items(rankings: AnyRankings) -> NDArray[np.intp]:
+def alike_items(rankings: Rankings) -> NDArray[np.intp]:
     """Return the class of each item: items at the same level in every ranking are alike.
 
     The numbers do not depend on the order of the items, unless all items differ: then item i has
     the number i.
     """
-    return reduce_parts(rankings, _alike_items, combine=_refine)
-
-
-def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the classes of items that are in the same class of ``a`` and in the same of ``b``."""
-    numbers = number_rows([a, b], a.size)
-    return np.arange(a.size) if numbers.max() + 1 == a.size else numbers
-
-
-def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
     C = rankings.n_items
     if np.any((rankings.n_listed >= C - 1) & ~rankings.rows_with_ties):
         # A strict ranking of all items but one tells all of them apart.
@@ -208,7 +196,7 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     The remaining items keep their order. Where K cuts a tie that loses items, it is unknown how
     many of the others belong to the first K, and the list ends before the tie.
     """
-    require_rankings(rankings)
+    rankings = require_rankings(rankings)
     names = as_names(items)
     code = {name: i for i, name in enumerate(names)}
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
@@ -241,12 +229,13 @@ def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
     return ranked
 
 
-def find_ranked_items(rankings: AnyRankings) -> NDArray[np.bool_]:
+def find_ranked_items(rankings: Rankings) -> NDArray[np.bool_]:
     """Return which of the items some ranking has among its first K."""
-    return reduce_parts(rankings, _count_ranked) > 0
+    ranked = np.bincount(rankings.codes[mark_ranked(rankings)], minlength=rankings.n_items)
+    return np.asarray(ranked > 0)
 
 
-def keep_ranked_items(rankings: Some, is_ranked: NDArray[np.bool_] | None = None) -> Some:
+def keep_ranked_items(rankings: Rankings, is_ranked: NDArray[np.bool_] | None = None) -> Rankings:
     """Leave out the items that no ranking has among its first K. All rankings stay.
 
     It is unknown whether such an item was compared with anything: a survey may not have shown it.
@@ -256,15 +245,6 @@ def keep_ranked_items(rankings: Some, is_ranked: NDArray[np.bool_] | None = None
     if is_kept.all() or is_kept.sum() < 2:
         return rankings
     names = tuple(rankings.items[i] for i in np.flatnonzero(is_kept))
-    return map_parts(rankings, _drop_items, is_kept, names, items=names)
-
-
-def _count_ranked(rankings: Rankings) -> NDArray[np.int64]:
-    return np.bincount(rankings.codes[mark_ranked(rankings)], minlength=rankings.n_items)
-
-
-def _drop_items(rankings: Rankings, is_kept: NDArray[np.bool_], names: tuple[str, ...]) -> Rankings:
-    """Drop items after the first K: no place changes."""
     kept = is_kept[rankings.codes]
     recode = (np.cumsum(is_kept) - 1).astype(np.int32)
     sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))

@@ -7,7 +7,7 @@ and written as numbers of a dictionary, so that no Python object is made per ite
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from difflib import get_close_matches
 from itertools import islice
@@ -23,7 +23,7 @@ from rankshot.core.columns import (
     find_readable,
     warn_of_skipped,
 )
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import InputError, RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
     find_column,
@@ -33,6 +33,7 @@ from rankshot.core.tables import (
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
+from rankshot.ranking.column_meanings import Reading, find_role
 from rankshot.ranking.construction import (
     Column,
     Entries,
@@ -61,7 +62,7 @@ ITEMS_KEY = b"rankshot.items"
 GROUP_ENTRIES = 2**22
 """Items listed in a row group that is written, and at most in one part of a file."""
 SHARED_ARGUMENTS = {"rater", "weight", "count"}
-VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "category", "id", "outcomes"}
+VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "tie", "category", "id", "outcomes"}
 BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
 COLUMN_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
 TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on_error"}
@@ -77,7 +78,8 @@ def read_rankings(
     ignore: str | Iterable[str] | None = None,
     missing: str | Iterable[str] | None = None,
     on_error: Literal["stop", "skip"] = "stop",
-    **columns: str,
+    columns: Mapping[str, str] | None = None,
+    **named: str,
 ) -> Rankings:
     """Read rankings, ballots or votes: JSON lines, CSV, Parquet, PrefLib, or a data frame.
 
@@ -96,13 +98,14 @@ def read_rankings(
         number.
 
         Everything else is a table (.csv, .tsv, .json and .jsonl, each also with .gz; .parquet; a
-        data frame; or records) of votes between two items (`Rankings.from_votes`) or of ballots.
+        data frame; a `datasets.Dataset`; or records) of votes between two items
+        (`leaderboards.read_votes`) or of ballots.
         Columns are separated by commas, semicolons or tabs. Ballots are either wide, with one row
         per rater and one column per place (``first``, ``2nd``, ``rank3``) or per item; or long,
         with the columns ``rater``, ``item`` and ``rank`` or ``score``. Columns of raters
         (``rater``, ``judge``, ``user_id``, ``name``, ...), ``target``, ``weight`` and ``count`` are
-        optional. NA, NaN, null and the like are missing cells. An ambiguous table raises
-        an error that names the argument to pass.
+        optional. NA, NaN, null and the like are missing cells. A table that may mean two things is
+        an `InputError` that names the argument for each.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted; for PrefLib files, and Parquet files that
@@ -117,17 +120,21 @@ def read_rankings(
         best, empty is not compared). It is needed if numbers in the columns of items could be
         either places or scores.
     ignore : str or list of str, optional
-        Columns of ballots that are neither places nor items. An empty string means that
-        there are none: all columns are places or items, whatever their names.
+        Columns that are not used. For ballots, an empty string means that there are none: all
+        columns are places or items, whatever their names.
     missing : str or list of str, optional
-        Further values of missing cells, such as "-99". An empty string means that there are none.
+        Further values of missing cells, such as "-99". An empty string means that only empty cells
+        are missing, and that NA and null are names.
     on_error : {"stop", "skip"}
         What to do with rows of a table, or lines of rankings, that cannot be read: raise an error,
         or skip them with a warning that counts them and shows the first. Ambiguous tables always
         raise an error.
-    **columns : str
-        The names of the columns of a table, if they are not the usual ones: those of
-        `Rankings.from_votes`; and for ballots ``rater``, ``target``, ``weight``, ``count``, and
+    columns : dict, optional
+        All columns that are used, by their roles, such as ``{"a": "left", "b": "right", "winner":
+        "better"}``; nothing is guessed then.
+    **named : str
+        The columns of some roles, if they do not have the usual names: those of
+        `leaderboards.read_votes`; and for ballots ``rater``, ``target``, ``weight``, ``count``, and
         in the long form ``item`` and ``rank`` or ``score``.
 
     Raises
@@ -151,7 +158,7 @@ def read_rankings(
       cat: leopard > lion = tiger > fox
     """
     more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
-    return read_with_layout(path, items, kind, layout, **more, **columns)[0]
+    return read_with_layout(path, items, kind, layout, **more, columns=columns, **named)[0]
 
 
 def read_with_layout(
@@ -163,35 +170,45 @@ def read_with_layout(
     ignore: str | Iterable[str] | None = None,
     missing: str | Iterable[str] | None = None,
     on_error: str = "stop",
-    **columns: str,
-) -> tuple[Rankings, str | None]:
-    """Return what `read_rankings` does, and the layout of a table; None for other files."""
+    columns: Mapping[str, str] | None = None,
+    **named: str,
+) -> tuple[Rankings, Reading | None]:
+    """Return what `read_rankings` does, and how a table was read; None for other files."""
     if kind is not None:
         require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
-    require_arguments(columns, COLUMN_ARGUMENTS)
+    named = {**(columns or {}), **named}
+    require_arguments(named, COLUMN_ARGUMENTS)
     if isinstance(path, (str, Path)):
         path = Path(path)
         ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
-        if ending in PREFLIB_ENDINGS or _has_rankings(path, ending):
-            given = {"layout": layout, "ignore": ignore, "missing": missing, **columns}
+        if has_rankings(path):
+            given = {"layout": layout, "ignore": ignore, "missing": missing, **named}
             if what := [name for name, value in given.items() if value is not None]:
-                raise RankshotError(
-                    f"{path}: {what[0]}= applies to tables of votes or ballots, not rankings"
-                )
+                raise InputError(
+                    what[0], given[what[0]], "applies to tables of votes or ballots, not rankings",
+                    where=str(path),
+                )  # fmt: skip
             return _read_file(path, ending, items, kind, on_error), None
-    table = ColumnReader(path, _split_names(missing) or (), on_error)
-    of_votes = {*columns} & VOTE_ARGUMENTS
+    ignored, outcomes = split_names(ignore), named.pop("outcomes", None)
+    table = ColumnReader(path, split_names(missing), on_error)
+    of_votes = {*named} & VOTE_ARGUMENTS or ({"outcomes"} if outcomes else set())
+    is_complete = columns is not None
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
-        if layout not in {None, "votes"}:
-            raise RankshotError(f"{min(of_votes)}= applies to votes, not to layout={layout!r}")
-        if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
-            raise RankshotError(f"{table}: {min(more)}= applies to ballots, but these are votes")
-        votes = read_votes(table, items, **columns)
-        return Rankings.of_votes(votes), "votes"
-    options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
-    return read_ballots(table, items, kind or "top", layout, columns, **options)
+        more = {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS
+        if more or layout not in {None, "votes"}:
+            name = min(more or of_votes)
+            other = "ballots, but these are votes" if more else f"votes, not to layout={layout!r}"
+            raise InputError(name, named.get(name), f"applies to {other}", where=str(table))
+        votes = read_votes(
+            table, items, outcomes=outcomes, columns=named, ignore=ignored, is_complete=is_complete
+        )
+        return votes.rankings, votes.reading
+    return read_ballots(
+        table, items, kind or "top", layout, named,
+        ignore=ignored, has_missing=missing is not None, is_complete=is_complete,
+    )  # fmt: skip
 
 
 def require_arguments(given: Iterable[str], known: set[str]) -> None:
@@ -204,7 +221,7 @@ def require_arguments(given: Iterable[str], known: set[str]) -> None:
         )
 
 
-def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
+def split_names(names: str | Iterable[str] | None) -> list[str] | None:
     """Return names that are separated by commas, or listed."""
     if names is None or not isinstance(names, str):
         return None if names is None else [*names]
@@ -233,8 +250,11 @@ def _read_file(
     return join_portions(parts, names, path)
 
 
-def _has_rankings(path: Path, ending: str) -> bool:
+def has_rankings(path: Path) -> bool:
     """Whether a file has one ranking per line or row, and is not a table of votes or ballots."""
+    ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
+    if ending in PREFLIB_ENDINGS:
+        return True
     if ending == ".parquet":
         with open_parquet(path) as file:
             schema = file.schema_arrow
@@ -357,12 +377,13 @@ def _read_lines(
     def where(row: int) -> str:
         return f"{path}:{lines[row][0]}"
 
+    rater = _find_rater(records, path)
     rankings = Rankings.from_orders(
         _orders(records, where),
         items=items,
         targets=[record.get("target") for record in records],
         sources=[record.get("source") for record in records],
-        raters=[record.get("rater") for record in records],
+        raters=[record.get(rater) for record in records],
         weights=[record.get("weight", 1) for record in records],
         kind=[record.get("kind", kind or "top") for record in records],
         where=where,
@@ -383,6 +404,18 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[Order]:
             refuse_misspelt_field(field, where(row))
             harmless.add(field)
     return [record["ranking"] for record in records]
+
+
+def _find_rater(records: list[dict[str, Any]], path: NamedFile) -> str:
+    """Return the field that says who gave a ranking: "rater", or one with such a name."""
+    fields = dict.fromkeys(field for one in records if isinstance(one, dict) for field in one)
+    found = [field for field in fields if find_role(field) == "rater"]
+    if len(found) > 1 and "rater" not in found:
+        raise InputError(
+            "rater", ", ".join(found), "may all say who gave a ranking", where=str(path),
+            hint="rename one of the fields to rater",
+        )  # fmt: skip
+    return found[0] if found and "rater" not in found else "rater"
 
 
 def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where) -> None:

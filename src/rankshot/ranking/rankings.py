@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
     RankshotError,
     UnknownItemError,
     format_count,
@@ -33,7 +33,6 @@ from rankshot.ranking.construction import (
     describe_row,
     find_first,
 )
-from rankshot.ranking.votes import Votes, read_votes
 
 ROWS_SHOWN = 6
 PLACES_SHOWN = 8
@@ -103,7 +102,7 @@ class Rankings:
     @classmethod
     def from_orders(
         cls,
-        orders: Iterable[Order],
+        orders: Iterable[Order] | Mapping[str, Order | Sequence[Order]],
         *,
         items: Iterable[object] | None = None,
         targets: Labels = None,
@@ -117,8 +116,10 @@ class Rankings:
 
         Parameters
         ----------
-        orders : iterable of lists
-            For example ``[["leopard", ["tiger", "lion"], "fox"]]``.
+        orders : iterable of lists, or dict
+            For example ``[["leopard", ["tiger", "lion"], "fox"]]``. The keys of a dict are targets:
+            its values are one list of names each, ``{"cat": ["leopard", "tiger"]}``, or several
+            lists, ``{"cat": [["leopard", "tiger"], ["lion", "tiger"]]}``.
         items : iterable of names, optional
             All items that could be ranked. By default those that occur, sorted by name; items that
             no ranking lists are then unknown.
@@ -131,6 +132,10 @@ class Rankings:
         where : callable, optional
             ``where(i)`` returns the name of row ``i`` for error messages.
         """
+        if isinstance(orders, Mapping):
+            if targets is not None:
+                raise InputError("targets", NO_VALUE, "are the keys of the dict of orders")
+            orders, targets = construction.split_targets(orders)
         names, entries = construction.encode_orders(list(orders), items, where)
         if items is None and targets is None and kind == "top":
             construction.warn_of_votes(entries, names)
@@ -258,95 +263,6 @@ class Rankings:
         n, columns = entries.sizes.size, (targets, sources, raters, weights)
         beside = construction.validate_columns(n, *columns, "subset", construction.describe_pair)
         return cls(names, *entries, entries.sizes, *beside)
-
-    @classmethod
-    def from_votes(
-        cls,
-        votes: object,
-        *,
-        items: Iterable[object] | None = None,
-        a: str | None = None,
-        b: str | None = None,
-        winner: str | None = None,
-        loser: str | None = None,
-        rater: str | None = None,
-        category: str | None = None,
-        weight: str | None = None,
-        count: str | None = None,
-        id: str | None = None,  # noqa: A002 (the name of the column)
-        outcomes: Literal["name", "side", "index", "score"] | None = None,
-        on_error: Literal["stop", "skip"] = "stop",
-    ) -> Rankings:
-        r"""Build from a table of votes between two items: subset rankings, one for each vote.
-
-        A row names two items and who won, or the winner and the loser (an optional column ``tie``
-        marks ties). The winner is given by the name of its column, by its own name, as
-        ``a``/``b``, ``left``/``right`` or ``first``/``second``; a tie as ``tie``, ``draw``,
-        ``both_bad`` and the like. Case, blanks and punctuation in column names are ignored:
-        ``Model A`` is ``model_a``. Blanks around names are ignored.
-
-        Parameters
-        ----------
-        votes : data frame, str, Path, list of dict or dict of lists
-            A pandas, polars (also lazy) or other data frame; the path of a .csv,
-            .tsv, .json, .jsonl (each also with .gz) or .parquet file; or records.
-        items : iterable of names, optional
-            All items, in the desired order. By default those that occur, sorted.
-        a, b, winner, loser : str, optional
-            The names of the columns. By default ``model_a`` and ``model_b``, ``item_1`` and
-            ``item_2``, ``left`` and ``right`` and the like, with ``winner``, ``outcome``,
-            ``preference`` and the like; or ``winner`` and ``loser``.
-        rater : str, optional
-            The column of raters; by default ``rater``, ``judge``, ``voter``, ``annotator``,
-            ``user_id``, ``session`` and the like.
-        category : str, optional
-            A column whose values become the targets of the rankings.
-        weight : str, optional
-            The column of weights; ``weight`` by default. Only their ratios matter: the weights are
-            divided by their mean.
-        count : str, optional
-            The column of counts, whole numbers that state how often a vote was given; ``count`` by
-            default.
-        id : str, optional
-            The column of vote ids. A warning counts votes with the same id as an earlier one. By
-            default ``id``; votes are then copies only if their items and winner are also the same.
-        outcomes : {"name", "side", "index", "score"}, optional
-            How the winner is encoded, if this is ambiguous: by the name of an item; by the side
-            (``a`` or ``left``); by the index of the item that won (0 and 1, or 1 and 2); or by the
-            score of the first item (1 if it won). Needed for 0 and 1, and for items called ``a``
-            and ``b``.
-        on_error : {"stop", "skip"}
-            What to do with rows that cannot be read, and with copies: raise an error, or skip them
-            with a warning that counts them and shows the first.
-
-        Raises
-        ------
-        RankshotError
-            If a row cannot be read; the message names the file and the line or row.
-
-        Examples
-        --------
-        >>> from pathlib import Path
-        >>> from rankshot import Rankings
-        >>> _ = Path("votes.csv").write_text("a,b,winner\nant,bee,b\nbee,cat,tie\n")
-        >>> Rankings.from_votes("votes.csv")
-        Rankings: 2 rankings of 3 items
-          bee > ant (subset)
-          bee = cat (subset)
-        """
-        columns = {"a": a, "b": b, "winner": winner, "loser": loser, "rater": rater}
-        columns |= {"category": category, "weight": weight, "count": count, "id": id}
-        table = ColumnReader(votes, on_error=on_error)
-        return cls.of_votes(read_votes(table, items, outcomes=outcomes, **columns))
-
-    @classmethod
-    def of_votes(cls, votes: Votes) -> Rankings:
-        """Return validated votes as rankings."""
-        n = votes.outcome.size
-        sources = np.broadcast_to(np.array(None, object), n)
-        labels = votes.categories, sources, votes.raters
-        kinds = np.full(n, 2), np.ones(n, bool)
-        return cls(votes.items, *votes.entries, *kinds, votes.weights, *labels)
 
     @classmethod
     def from_pair_counts(
@@ -620,17 +536,15 @@ def _format_ranking(one: Rankings) -> str:
     )
 
 
-def require_rankings(value: Rankings) -> Rankings:
-    """Return the value, or raise with a hint how to make `Rankings`."""
+def require_rankings(value: object) -> Rankings:
+    """The rankings that a caller passes: `Rankings`, or a dict of lists (see `from_orders`)."""
     if isinstance(value, Mapping):
-        raise RankshotError(
-            f"expected Rankings, not the dict {short_repr(value)}: for a dict d, pass "
-            "Rankings.from_orders(d.values(), targets=d, items=...) with the names of all items"
-        )
+        return Rankings.from_orders(value)
     if not isinstance(value, Rankings):
-        raise RankshotError(
-            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores, from_votes or read_rankings; for rankings in parts that "
-            "fit in memory, pass the result of compute()"
+        raise InputError(
+            "rankings",
+            value,
+            "must be Rankings, or a dict of lists of names",
+            hint="make them with Rankings.from_orders, from_positions or from_scores",
         )
     return value

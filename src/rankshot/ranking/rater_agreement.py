@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from operator import or_
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,10 +11,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import InputError, RankshotError
 from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.ranking.consensus.kemeny import count_open_pairs, find_order
+from rankshot.ranking.checks import (
+    has_pairs,
+    keep_counted,
+    merge_copies,
+    require_model,
+    require_some,
+)
+from rankshot.ranking.consensus.kemeny import Method, count_open_pairs, find_order, only_order
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import count_places, row_starts
 from rankshot.ranking.distances import compare_common_items
@@ -31,21 +37,7 @@ from rankshot.ranking.matrices import (
     restrict_items,
 )
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.parts import (
-    AnyRankings,
-    Some,
-    add_results,
-    count_rankings,
-    keep_counted,
-    map_parts,
-    merge_copies,
-    reduce_parts,
-    require_any_rankings,
-    require_model,
-    require_some,
-    select_labelled,
-)
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,7 +48,7 @@ DEFAULT_K = 10
 """The number of places of each ranking that are used by default."""
 
 
-def concordance(rankings: AnyRankings) -> float | None:
+def concordance(rankings: Rankings) -> float | None:
     r"""Return Kendall's W over the items that the rankings compare, corrected for ties and lengths.
 
     1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if they
@@ -79,7 +71,7 @@ def concordance(rankings: AnyRankings) -> float | None:
     Parameters
     ----------
     rankings : Rankings
-        The rankings, in memory or in parts. A ranking without a rater and with weight w counts as
+        The rankings. A ranking without a rater and with weight w counts as
         w raters.
 
     References
@@ -99,18 +91,17 @@ def concordance(rankings: AnyRankings) -> float | None:
     return measure_concordance(rankings)[0]
 
 
-def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
+def krippendorff_alpha(values: object, metric: str | None = None) -> float:
     """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
     Parameters
     ----------
     values : Rankings or array-like of shape (raters, units)
         Numbers, one row per rater and NaN where there is none. For `Rankings`, the units are the
-        pairs of items, and the values are "before", "tied" and "after", in equal steps; the metric
-        is not used.
-    metric : {"nominal", "ordinal", "interval"}
+        pairs of items, and the values are "before", "tied" and "after", as -1, 0 and 1.
+    metric : {"nominal", "ordinal", "interval"}, optional
         How two numbers are compared: equal or not, by the difference of their ranks, or by their
-        difference.
+        difference. The default is "nominal", and "interval" for `Rankings`.
 
     References
     ----------
@@ -126,13 +117,13 @@ def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
     >>> round(rs.ranking.krippendorff_alpha(votes), 3)
     0.58
     """
+    metric = metric or ("interval" if isinstance(values, Rankings) else "nominal")
     require_choice("metric", metric, ("nominal", "ordinal", "interval"))
     if isinstance(values, Rankings):
         before, tied = precedence(values), count_ties(values)
         # Each pair counts in both directions: which item is the first of two has no meaning.
         counts = np.array([before, tied, before.T]).reshape(3, -1).T
         levels = np.arange(3.0)
-        metric = "interval"
     else:
         table = np.asarray(values, np.float64)
         levels, code = np.unique(table[~np.isnan(table)], return_inverse=True)
@@ -153,14 +144,14 @@ def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
     return 1 - found / chance if chance else 1.0
 
 
-def measure_concordance(rankings: AnyRankings) -> tuple[float | None, str]:
+def measure_concordance(rankings: Rankings) -> tuple[float | None, str]:
     """Return W, and why there is none."""
     rankings = prepare_raters(rankings)
     blocks = arrange_blocks(rankings)
     if isinstance(blocks, str):
         return None, blocks
     most = blocks.find_most(rankings)
-    length = float(blocks.measure(reduce_parts(rankings, sum_deviations)))
+    length = float(blocks.measure(sum_deviations(rankings)))
     return min(length / most, 1.0) if most else 1.0, ""
 
 
@@ -171,29 +162,30 @@ class Blocks(NamedTuple):
     consensus, for rankings of different subsets.
     """
 
-    metric: Floats
+    metric: Floats | None = None
     rank: Ints | None = None
 
     def measure(self, totals: Floats) -> Floats:
-        """Return AᵀMA of each row of totals."""
-        return np.asarray(np.sum(totals @ self.metric * totals, axis=-1))
+        """Return AᵀMA of each row of totals; without a metric, AᵀA."""
+        scaled = totals if self.metric is None else totals @ self.metric
+        return np.asarray(np.sum(scaled * totals, axis=-1))
 
-    def find_most(self, rankings: AnyRankings) -> float:
+    def find_most(self, rankings: Rankings) -> float:
         """Return what AᵀMA of rankings can be at most; 0 if no ranking orders anything."""
         if self.rank is None:
-            return reduce_parts(rankings, _sum_places).most(rankings.n_items)
-        return float(self.measure(reduce_parts(rankings, sum_deviations, self.rank)))
+            return _sum_places(rankings).most(rankings.n_items)
+        return float(self.measure(sum_deviations(rankings, self.rank)))
 
 
-def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
+def arrange_blocks(rankings: Rankings) -> Blocks | str:
     """Return what W of the rankings of raters needs, or why there is no W."""
-    raters = reduce_parts(rankings, _find_raters, combine=or_)
-    if len(raters) < 2 and not (None in raters and count_rankings(rankings).has_pairs):
+    raters = set(rankings.raters.tolist())
+    if len(raters) < 2 and not (None in raters and has_pairs(rankings)):
         return "W needs the rankings of at least two raters"
     n = rankings.n_items
-    if not reduce_parts(rankings, _count_partial):
-        return Blocks(np.eye(n))
-    pairs, comparisons = reduce_parts(rankings, _sum_blocks)
+    if np.all(rankings.n_compared == n):
+        return Blocks()
+    pairs, comparisons = _sum_blocks(rankings)
     n_parts, _ = connected_components(csr_array(pairs > 0), directed=False)
     # As many comparisons as degrees of freedom always agree with some worths of the items.
     if comparisons <= n - n_parts:
@@ -204,35 +196,15 @@ def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
     return Blocks(np.asarray(np.linalg.pinv(covariance, hermitian=True), np.float64), rank)
 
 
-def prepare_raters(rankings: Some) -> Some:
+def prepare_raters(rankings: Rankings) -> Rankings:
     """Leave out what does not count, and let all rankings of a rater together count as one."""
-    counted = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
-    totals = reduce_parts(counted, _weigh_raters)
-    other = {rater: weight for rater, weight in totals.items() if weight not in {0, 1}}
-    return map_parts(counted, _share_part, other) if other else counted
-
-
-def _weigh_raters(rankings: Rankings) -> Counter[str]:
-    """Return the total weight of the rankings of each rater."""
+    counted = keep_ranked_items(keep_counted(require_rankings(rankings)))
     totals: Counter[str] = Counter()
-    for rater, weight in zip(rankings.raters.tolist(), rankings.weights.tolist(), strict=True):
+    for rater, weight in zip(counted.raters.tolist(), counted.weights.tolist(), strict=True):
         if rater is not None:
             totals[rater] += weight
-    return totals
-
-
-def _share_part(rankings: Rankings, totals: dict[str, float]) -> Rankings:
-    shares = [1 / totals.get(rater, 1) for rater in rankings.raters]
-    return replace(rankings, weights=rankings.weights * shares)
-
-
-def _find_raters(rankings: Rankings) -> frozenset[str | None]:
-    """Return who gave rankings; at most two names are needed."""
-    return frozenset(list(dict.fromkeys(rankings.raters.tolist()))[:2])
-
-
-def _count_partial(rankings: Rankings) -> int:
-    return int((rankings.n_compared < rankings.n_items).sum())
+    shares = [1 / totals.get(rater, 1) for rater in counted.raters]
+    return replace(counted, weights=counted.weights * shares)
 
 
 # ---- Rankings of all items
@@ -274,7 +246,8 @@ def _sum_places(rankings: Rankings) -> _PlaceSums:
     n = rankings.n_items
     found = _PlaceSums(np.zeros((4, n)), np.zeros((4, n)))
     for block in iterate_blocks(rankings, 8 * (rankings.codes.size // max(len(rankings), 1) + 1)):
-        found = add_results(found, _sum_block(block))
+        ends, every = _sum_block(block)
+        found = _PlaceSums(found.ends + ends, found.every + every)
     return found
 
 
@@ -424,7 +397,7 @@ class TargetSummary:
 
 
 def summarize(
-    rankings: AnyRankings, model: Any = None, k: int | None = DEFAULT_K
+    rankings: Rankings, model: Any = None, k: int | None = DEFAULT_K
 ) -> list[TargetSummary]:
     """Summarise the rankings of every target.
 
@@ -435,7 +408,7 @@ def summarize(
 
     Parameters
     ----------
-    rankings : Rankings or PartitionedRankings
+    rankings : Rankings or dict of lists
         If no ranking names a target, all are interpreted as rankings of one target.
     model : PlackettLuce, Mallows, BabingtonSmith or "kemeny", optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
@@ -455,25 +428,22 @@ def summarize(
     >>> brief.order, round(brief.concordance, 2), brief.disagreement[0][0]
     (('leopard', 'tiger'), 0.33, 'cy')
     """
-    rankings = keep_counted(require_any_rankings(rankings))
-    found = require_some(rankings)
+    rankings = keep_counted(require_some(rankings))
     is_kemeny = isinstance(model, str) and model == "kemeny"
     if not is_kemeny:
         model = PlackettLuce() if model is None else require_model(model)
     first = rankings
     if k is not None:
         first = rankings.top(min(require_whole_number("k", k), rankings.n_items))
-    if None in found.targets and len(found.targets) > 1:
-        which = "some ranking"
-        if isinstance(rankings, Rankings):
-            which = f"ranking {rankings.targets.tolist().index(None)}"
-        raise RankshotError(f"{which} has no target, but others do")
+    targets = set(rankings.targets.tolist())
+    if None in targets and len(targets) > 1:
+        row = rankings.targets.tolist().index(None)
+        rule = "must be given for all rankings or for none"
+        raise InputError("target", None, rule, where=f"ranking {row}")
     summaries = []
-    for target in sorted(found.targets, key=str):
-        theirs, few = (
-            some if target is None else map_parts(some, select_labelled, target)
-            for some in (rankings, first)
-        )
+    for target in sorted(targets, key=str):
+        here = np.flatnonzero(rankings.targets == target)
+        theirs, few = rankings[here], first[here]
         fitted = None if is_kemeny else clone(model).fit(few)
         consensus = merge_by_kemeny(few) if is_kemeny else merge_rankings(few, fitted, cut=False)
         length = min(int(consensus.lengths[0]), k or rankings.n_items)
@@ -484,7 +454,7 @@ def summarize(
     return summaries
 
 
-def merge_rankings(rankings: AnyRankings, model: Any, *, cut: bool = True) -> Rankings:
+def merge_rankings(rankings: Rankings, model: Any, *, cut: bool = True) -> Rankings:
     """Return the consensus of the rankings of one target: the mode of the model fitted to them.
 
     It is as long as the longest of them: nothing is known of later places of top-K lists. Without
@@ -492,66 +462,50 @@ def merge_rankings(rankings: AnyRankings, model: Any, *, cut: bool = True) -> Ra
     compares are left out: then the consensus is a subset ranking. If all rankings are equal, the
     consensus is that ranking, with its ties and its kind.
     """
-    found = count_rankings(rankings)
-    distinct = reduce_parts(rankings, _keep_distinct, combine=_join_distinct)
-    if len(distinct) == 1:
+    if len(distinct := merge_copies(rankings)[0]) == 1:
         return distinct
-    target = found.target_names[0] if found.target_names else None
+    target = next(iter(rankings.target_names), None)
     mode = Rankings.from_orders([model.mode_], items=rankings.items, targets=target)
-    n_top, listed = reduce_parts(rankings, _count_listed)
-    compared = np.flatnonzero(listed)
+    n_top = int((~rankings.is_subset).sum())
+    compared = np.unique(rankings.codes)
     if n_top == 0 and compared.size < rankings.n_items:
         among = restrict_items(mode, [rankings.items[i] for i in compared])
         mode = replace(among.change_items(rankings.items), is_subset=np.array([True]))
-    return mode.top(found.longest) if cut or n_top else mode
+    longest = int(rankings.lengths.max(initial=0, where=rankings.weights > 0))
+    return mode.top(longest) if cut or n_top else mode
 
 
-def _keep_distinct(rankings: Rankings) -> Rankings:
-    """Return at most two distinct rankings: enough to know whether all are equal."""
-    return merge_copies(rankings)[0][:2]
-
-
-def _join_distinct(some: Rankings, others: Rankings) -> Rankings:
-    return _keep_distinct(Rankings.concatenate([some, others]))
-
-
-def merge_by_kemeny(rankings: AnyRankings) -> Rankings:
+def merge_by_kemeny(rankings: Rankings) -> Rankings:
     """Return the Kemeny order of the rankings of one target, with ties.
 
     Neighbours that equally many rankings prefer are tied. Items that no ranking has among its
     first K are left out.
     """
     few = keep_ranked_items(rankings)
-    is_small = few.n_items <= MOST_SOLVED_ITEMS
-    number = {name: i for i, name in enumerate(few.items)}
-    W = precedence(few)
-    are_equal = np.isclose(W, W.T, rtol=1e-9, atol=0)
     groups: list[list[str]] = []
-    for name in cast(
-        "tuple[str, ...]", find_order(few, "exact" if is_small else "insertion").order
-    ):
-        if groups and are_equal[[number[other] for other in groups[-1]], number[name]].all():
-            groups[-1].append(name)
-        else:
-            groups.append([name])
-    n_top, _ = reduce_parts(rankings, _count_listed)
+    if (order := only_order(few)) is not None:
+        groups = [[name] for name in order]
+    else:
+        method: Method = "exact" if few.n_items <= MOST_SOLVED_ITEMS else "insertion"
+        number = {name: i for i, name in enumerate(few.items)}
+        W = precedence(few)
+        are_equal = np.isclose(W, W.T, rtol=1e-9, atol=0)
+        for name in cast("tuple[str, ...]", find_order(few, method).order):
+            if groups and are_equal[[number[other] for other in groups[-1]], number[name]].all():
+                groups[-1].append(name)
+            else:
+                groups.append([name])
     return Rankings.from_orders(
         [[sorted(group) if len(group) > 1 else group[0] for group in groups]],
         items=rankings.items,
-        targets=next(iter(count_rankings(rankings).target_names), None),
-        kind="top" if n_top else "subset",
+        targets=next(iter(rankings.target_names), None),
+        kind="subset" if rankings.is_subset.all() else "top",
     )
-
-
-def _count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of top-K rankings, and how often each item is listed."""
-    listed = np.bincount(rankings.codes, minlength=rankings.n_items)
-    return int((~rankings.is_subset).sum()), listed
 
 
 def summarize_target(
     target: str | None,
-    rankings: AnyRankings,
+    rankings: Rankings,
     consensus: Rankings,
     k: int,
     *,
@@ -561,34 +515,35 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    found = count_rankings(rankings)
-    first, center = keep_first_places(rankings, consensus, k)
-    distances, weights = reduce_parts(first, _sum_by_label, center, k)
-    means = {label: distances[label] / weight for label, weight in weights.items()}
+    means: dict[Any, float] = {}
+    if has_pairs(rankings):
+        first, center = keep_first_places(rankings, consensus, k)
+        distances, weights = _sum_by_label(first, center, k)
+        means = {label: distances[label] / weight for label, weight in weights.items()}
     mean = means.pop(None, None)
     furthest = sorted(means.items(), key=lambda pair: (-pair[1], str(pair[0])))
     W, why_not = measure_concordance(rankings)
     return TargetSummary(
         target,
-        found.n_rankings,
+        len(rankings),
         model,
         tuple(order[:n_places]),
         min(k, int(consensus.lengths[0])),
         W,
-        mean if found.has_pairs else None,
-        cast("tuple[tuple[str, float], ...]", tuple(furthest if found.has_pairs else ())),
+        mean,
+        cast("tuple[tuple[str, float], ...]", tuple(furthest)),
         why_not,
         consensus,
     )
 
 
-def keep_first_places(rankings: Some, consensus: Rankings, k: int) -> tuple[Some, Rankings]:
+def keep_first_places(rankings: Rankings, consensus: Rankings, k: int) -> tuple[Rankings, Rankings]:
     """Return the first k places of rankings and of a consensus, and only the items that are there.
 
     Other items are last for all: distances that count them look like agreement.
     """
     k = min(k, rankings.n_items)
-    first = cast("Some", rankings.top(k))
+    first = rankings.top(k)
     center = consensus.with_items(rankings.items).top(k)
     is_there = find_ranked_items(first) | find_ranked_items(center)
     return keep_ranked_items(first, is_there), keep_ranked_items(center, is_there)

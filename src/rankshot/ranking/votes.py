@@ -1,8 +1,4 @@
-"""Votes between two items in tables: which columns they have, and how they name the winner.
-
-All spellings of outcomes and the usual names of columns are here. A usual name counts in any case,
-with blanks or signs: ``Model A`` is ``model_a``.
-"""
+"""Votes between two items in tables: how they name the items, the winner and ties."""
 
 from __future__ import annotations
 
@@ -14,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_item
-from rankshot.core.tables import find_column
-from rankshot.core.validation import as_names, require_choice
-from rankshot.ranking.construction import (
-    Entries,
-    find_first,
-    number_items,
-    number_rows,
-    stack_pairs,
+from rankshot.core.errors import (
+    InputError,
+    format_count,
+    quote_names,
+    short_repr,
+    suggest_item,
 )
+from rankshot.core.validation import as_names, require_choice
+from rankshot.ranking.column_meanings import Meanings, Reading, refuse_no_items
+from rankshot.ranking.construction import find_first, number_items, number_rows, stack_pairs
+from rankshot.ranking.rankings import Rankings
 
 NAMED = (
     "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",
@@ -36,12 +33,7 @@ SIDES = (
 WINNERS = ("outcome", "result", "preference", "preferred", "choice", "vote", "verdict")
 """The usual names of the column of the winner, besides ``winner`` itself."""
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
-PEOPLE = (
-    "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
-    "reviewer", "evaluator", "assessor", "labeler", "session",
-)  # fmt: skip
-RATERS = (*(f"{who}{end}" for end in ("", "_id", "_name") for who in PEOPLE), "response_id")
-WEIGHTS, COUNTS, IDS = ("weight",), ("count", "freq", "frequency"), ("id", "vote_id", "battle_id")
+IDS = ("id", "vote_id", "battle_id")
 FIRST, SECOND, TIE = 0, 1, 2
 OUTCOMES = {
     **dict.fromkeys(("model_a", "a", "left", "first", "assistant_a", "response_a"), FIRST),
@@ -49,13 +41,16 @@ OUTCOMES = {
     **dict.fromkeys(("model_b", "b", "right", "second", "assistant_b", "response_b"), SECOND),
     **dict.fromkeys(("model_2", "loss", "0-1", "b>a", "b>>a", "[[b]]", "black"), SECOND),
     **dict.fromkeys(("tie", "draw", "equal", "tie (bothbad)", "both_bad", "both_good"), TIE),
-    **dict.fromkeys(("neither", "same", "1/2-1/2", "a=b", "[[c]]"), TIE),
+    **dict.fromkeys(("neither", "same", "1/2-1/2", "a=b", "[[c]]", "tie (inconsistent)"), TIE),
 }
 """How tables name the winner, in any case: a side, or a tie. The names of the two columns and of
 the two items count as well."""
 WORDS = OUTCOMES | {plain_name(word): i for word, i in OUTCOMES.items() if word[0].isalpha()}
 ANSWERS = {"true": TIE, "1": TIE, "yes": TIE, "false": FIRST, "0": FIRST, "no": FIRST}
-"""The cells of a column ``tie``, beside those of winner and loser."""
+"""The cells of a column of ties, beside those of winner and loser."""
+DECIDED = {"win", "won", "decisive", "decided", "winner"}
+"""What such a column calls a vote that is no tie."""
+TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 READINGS: tuple[tuple[str, dict[float, int]], ...] = (
     ("index", {0: FIRST, 0.5: TIE, 1: SECOND}),
     ("index", {1: FIRST, 1.5: TIE, 2: SECOND}),
@@ -65,40 +60,30 @@ READINGS: tuple[tuple[str, dict[float, int]], ...] = (
 )
 """What numbers in place of the winner mean: which of the two items won, counted from 0 or from 1 or
 from left to right, or what the first item scored. The third and the last need a -1."""
+ROLES = ("a", "b", "winner", "loser", "tie", "rater", "category", "weight", "count", "id")
 
 
-class Votes(NamedTuple):
-    """Votes between two items, in the order of the table.
+class TableOfVotes(NamedTuple):
+    """Votes between two items, in the order of the table, and how they were read.
 
     Attributes
     ----------
-    items : tuple of str
-    first, second : ndarray of int
-        The numbers of the two items.
-    outcome : ndarray of int
-        `FIRST`, `SECOND` or `TIE`.
-    weights : ndarray
-    raters, categories : ndarray of str or None
+    rankings : Rankings
+        The winner comes first; their targets are the categories.
+    first : ndarray of int
+        The number of the item that stands on the left.
+    cluster : ndarray of str or None, optional
+        The label of each vote in the column of prompts, if there is one.
     rows : ndarray of int
         The rows of the table, counted from 0: some may have been skipped.
+    reading : Reading
     """
 
-    items: tuple[str, ...]
+    rankings: Rankings
     first: NDArray[np.int32]
-    second: NDArray[np.int32]
-    outcome: NDArray[np.int8]
-    weights: NDArray[np.float64]
-    raters: NDArray[np.object_]
-    categories: NDArray[np.object_]
+    cluster: NDArray[np.object_] | None
     rows: NDArray[np.int64]
-
-    @property
-    def entries(self) -> Entries:
-        """The votes as lists of two items, the winner first."""
-        lost = self.outcome == SECOND
-        winners = np.where(lost, self.second, self.first)
-        losers = np.where(lost, self.first, self.second)
-        return stack_pairs(winners, losers, self.outcome == TIE)
+    reading: Reading
 
 
 def is_votes(table: ColumnReader) -> bool:
@@ -121,56 +106,64 @@ def _find_sides(table: ColumnReader) -> list[tuple[str, str]]:
     ]
 
 
-def find_raters(table: ColumnReader, further: Iterable[str] = ()) -> list[str]:
-    """Return the columns that may say who voted, the likeliest first; warn if there are several."""
-    found = table.find((*RATERS, *further))
-    if len(found) > 1:
-        warnings.warn(
-            f"{table}: raters are those of the column {found[0]!r}; {quote_names(found[1:])} may "
-            "contain raters as well: choose with rater=",
-            stacklevel=4,
-        )
-    return found
+class _Columns(NamedTuple):
+    """The columns of the two items (or of winner and loser), of the outcome, and of ties."""
+
+    first: str
+    second: str
+    told: str | None
+    tie: str | None
+    marks: list[str]
 
 
-def _find_columns(
-    table: ColumnReader, given: Mapping[str, str | None]
-) -> tuple[str, str, str | None, str | None, list[str]]:
-    """Return the columns of the two items, the winner, the tie, and those that mark the winner.
-
-    Of the last three there is one at most; the two items may be winner and loser.
-    """
-    arguments = ("a", "b", "winner", "loser", "category")
-    a, b, winner, loser, category = map(given.get, arguments)
-    pairs = _find_sides(table)
+def _find_columns(found: Meanings) -> _Columns:
+    table, named = found.table, found.named
+    a, b, winner, loser = (named.get(role) for role in ROLES[:4])
+    guesses = not found.is_complete
+    pairs = [pair for pair in _find_sides(table) if guesses and not {*pair} & found.ignored]
     if a is None and b is None and loser is None:
         if len(pairs) > 1:
-            both = " or ".join(quote_names(pair) for pair in pairs)
-            raise RankshotError(f"{table}: the two items may be {both}: choose with a= and b=")
+            options = " or ".join(f"a={pair[0]!r}, b={pair[1]!r}" for pair in pairs)
+            raise InputError(
+                "a", " or ".join(quote_names(pair) for pair in pairs), "may be the two items",
+                where=str(table), hint=f"choose with {options}",
+            )  # fmt: skip
         if not pairs:
-            loser = table.find_one(["loser"], "loser")
-    others = table.find(WINNERS)
-    usual = table.find_one(["winner"], "winner") or next(iter(others), "winner")
-    if not winner and usual in others and len(others) > 1:
-        raise RankshotError(
-            f"{table}: the winner may be in {quote_names(others)}: choose with winner="
-        )
-    has_winner = winner or loser or usual in table.columns
-    marks = [] if has_winner else table.find(ONE_HOT)
-    winner = winner or usual
-    first, second = pairs[0] if pairs else SIDES[0]
+            loser = found.find_one(["loser"], "loser")
+    winner = winner or found.find_one(["winner"], "winner")
+    others = found.list_named(WINNERS)
+    marks = [] if winner or loser or not guesses else found.list_named(ONE_HOT)
+    result = None
+    if loser and guesses:
+        # Beside winner and loser, a result can only say which votes are ties.
+        result = next((name for name in others if _has_ties(table, name)), None)
+    elif not winner and not marks and others:
+        if len(others) > 1:
+            found.ask("winner", others)
+        winner = found.use(others[0], "winner")
+    first, second = pairs[0] if pairs else (None, None)
     first, second = (winner, loser) if loser else (a or first, b or second)
     told = None if loser or marks else winner
-    try:
-        for name in [first, second, *([told] if told else [])]:
-            find_column(table.columns, name, str(table))
-    except RankshotError as error:
-        raise RankshotError(
-            f"{error}. {'Categories need' if category else 'For'} votes between two items: name "
-            "the columns of the two items and of the winner with a=, b= and winner=, or those of "
-            "the winner and the loser with winner= and loser="
-        ) from None
-    return first, second, told, table.find_one(["tie"], "tie") if loser else None, marks
+    if first is None or second is None or (told is None and not loser and not marks):
+        missing = "a" if first is None and not loser else "b" if second is None else "winner"
+        raise InputError(
+            missing, ", ".join(table.columns), "must name one of the columns", where=str(table),
+            hint="votes between two items have the columns a=, b= and winner=, or winner= and "
+            "loser=",
+        )  # fmt: skip
+    for name in (first, second) if not loser else ():
+        found.use(name, "item")
+    for name in marks:
+        found.use(name, "winner")
+    tie = found.use(result, "tie") if result else found.find("tie") if not marks else None
+    return _Columns(first, second, told, tie, marks)
+
+
+def _has_ties(table: ColumnReader, name: str) -> bool:
+    """Whether cells are words for ties, and otherwise for votes that are none."""
+    labels = {label.lower() for label in table.read_texts([name])[0].labels if label}
+    ties = {label for label in labels if WORDS.get(label) == TIE}
+    return bool(ties) and labels - ties <= DECIDED
 
 
 def read_votes(
@@ -178,22 +171,34 @@ def read_votes(
     items: Iterable[object] | None = None,
     *,
     outcomes: str | None = None,
-    **columns: str | None,
-) -> Votes:
-    """Read votes; columns that are not named have their usual names."""
-    if outcomes is not None:
-        require_choice("outcomes", outcomes, ("name", "side", "index", "score"))
-    first, second, told, tie, marks = _find_columns(table, columns)
-    rater = columns.get("rater") or next(iter(find_raters(table)), None)
-    category = columns.get("category")
-    wanted = [x for x in (first, second, told, tie, *marks, rater, category) if x]
+    ignore: Iterable[str] | None = None,
+    columns: Mapping[str, str | None],
+    cluster: str | bool | None = None,
+    is_complete: bool = False,
+) -> TableOfVotes:
+    """Read votes; columns that are not named have their usual names.
+
+    ``cluster`` is a column, or True for the one of prompts, if there is one.
+    """
+    named = {**columns, **({"cluster": cluster} if isinstance(cluster, str) else {})}
+    found = Meanings(table, named, ignore, is_complete=is_complete)
+    first, second, told, tie, marks = _find_columns(found)
+    rater = found.find("rater", ["response_id"])
+    category = found.find_one((), "category")
+    weight, count = found.find("weight"), found.find("count")
+    id_column = found.find_one(IDS, "id")
+    prompt = found.find("cluster") if cluster else None
+    wanted = [x for x in (first, second, told, tie, *marks, rater, category, prompt) if x]
     read = dict(zip(wanted, table.read_texts(wanted), strict=True))
     checks = RowChecks(table, read[first].codes.size)
+    known = None if items is None else as_names(items)
     for name in (first, second):
         checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
-    if decides := told or tie:
+        refuse_no_items(table, name, read[name], {*(known or ())})
+    is_tied = _find_ties(read[tie], tie, checks) if tie else np.zeros(checks.kept.size, bool)
+    if told:
         advice = "write 'tie' for a tie, or skip it: on_error='skip'"
-        checks.check(read[decides].is_empty, lambda _: f"{decides!r} is empty: {advice}")
+        checks.check(read[told].is_empty & ~is_tied, lambda _: f"{told!r} is empty: {advice}")
     labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
     number = {label: i for i, label in enumerate(labels)}
     pair = [
@@ -201,38 +206,49 @@ def read_votes(
         for side in (first, second)
     ]
     checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
-    if items is not None:
-        items = as_names(items)
-        check_known(labels, pair, items, checks)
-    outcome = np.zeros(checks.kept.size, np.int8)
+    if known:
+        check_known(labels, pair, known, checks)
     if marks:
-        marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
-        rule = f"exactly one of {quote_names(marks)} must be 1"
-        checks.check(marked.sum(axis=0) != 1, lambda _: rule)
-        outcome = np.asarray(np.argmax(marked, axis=0), np.int8)
+        outcome = _find_marks(read, marks, checks)
     elif told:
         sides = (first, second)
-        outcome = _find_outcomes(table, told, read[told], sides, pair, number, outcomes, checks)
-    elif tie:
-        outcome = _find_answers(read[tie])
-        rule = f"expected the answer {quote_names(ANSWERS, 6)}"
-        checks.check_cells(outcome < 0, tie, read[tie], rule)
+        outcome = _find_outcomes(
+            table, told, read[told], sides, pair, number, outcomes, checks, is_tied
+        )
     else:
-        _refuse_tie_words(read[first], read[second], first, table)
+        outcome = np.zeros(checks.kept.size, np.int8)
+        if not tie:
+            _refuse_tie_words(read[first], read[second], first, table)
+    outcome[is_tied] = TIE
     beside = [read[name].codes for name in (rater, category) if name]
-    _check_copies(table, columns.get("id"), [*pair, outcome, *beside], checks)
-    weights = read_weights(table, *find_weights(table, columns), checks)
+    _check_copies(table, id_column, "id" in found.named, [*pair, outcome, *beside], checks)
+    weights = read_weights(table, weight, count, checks)
     rows = checks.finish()
     # Without a copy if all rows are left.
     some = rows if rows.size < checks.kept.size else slice(None)
     both = np.stack(pair, axis=1)[some].ravel()
-    names, codes = number_items(labels, both, items, lambda i: table.where(rows[i // 2]))
+    names, codes = number_items(labels, both, known, lambda i: table.where(rows[i // 2]))
     left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
-    nobody = np.broadcast_to(np.array(None, object), rows.size)
-    who, where = (
-        read[name].select(some).expand(None) if name else nobody for name in (rater, category)
+    lost = outcome[some] == SECOND
+    entries = stack_pairs(
+        np.where(lost, right, left), np.where(lost, left, right), outcome[some] == TIE
     )
-    return Votes(names, left, right, outcome[some], weights[some], who, where, rows)
+    nobody = np.broadcast_to(np.array(None, object), rows.size)
+    who, where, which = (
+        read[name].select(some).expand(None) if name else nobody
+        for name in (rater, category, prompt)
+    )
+    shape = np.full(rows.size, 2), np.ones(rows.size, bool), weights[some]
+    rankings = Rankings(names, *entries, *shape, where, nobody, who)
+    return TableOfVotes(rankings, left, which if prompt else None, rows, found.finish("votes"))
+
+
+def _find_marks(read: Mapping[str, Coded], marks: list[str], checks: RowChecks) -> NDArray[np.int8]:
+    """Return the outcomes of which one column each says whether it is that of the vote."""
+    marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
+    rule = f"exactly one of {quote_names(marks)} must be 1"
+    checks.check(marked.sum(axis=0) != 1, lambda _: rule)
+    return np.asarray(np.argmax(marked, axis=0), np.int8)
 
 
 def check_known(
@@ -254,6 +270,19 @@ def _find_answers(column: Coded) -> NDArray[np.int8]:
     return np.array(answers, np.int8)[column.codes]
 
 
+def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]:
+    """Return which votes are ties: yes or no, or a word for a tie."""
+    words = {**ANSWERS, **dict.fromkeys(DECIDED, FIRST)}
+    answers = [
+        words.get(text := label.lower().removesuffix(".0"), TIE if WORDS.get(text) == TIE else -1)
+        for label in column.labels
+    ]
+    found = np.array(answers, np.int8)[column.codes]
+    rule = f"expected the answer {quote_names(ANSWERS, 6)}"
+    checks.check_cells((found < 0) & ~column.is_empty, name, column, rule)
+    return np.asarray(found == TIE)
+
+
 def _find_outcomes(
     table: ColumnReader,
     name: str,
@@ -263,8 +292,11 @@ def _find_outcomes(
     number: dict[str, int],
     how: str | None,
     checks: RowChecks,
+    is_tied: NDArray[np.bool_],
 ) -> NDArray[np.int8]:
     """Return the outcome of each row: by the name of an item of the row, or a word or a number."""
+    if how is not None:
+        require_choice("outcomes", how, ("name", "side", "index", "score"))
     codes, labels = column
     items = np.array([number.get(label, -1) for label in labels], np.int32)
     by_name = np.full(codes.size, -1, np.int8)
@@ -274,6 +306,7 @@ def _find_outcomes(
     # Numbers that name items in all rows may only contradict the index of the winner.
     is_open = np.bincount(codes[(by_name < 0) & checks.kept], minlength=len(labels)) > 0
     parsed = table.parse_numbers(Coded(np.arange(len(labels), dtype=np.int32), labels))[0]
+    parsed = np.array([TRUTHS.get(x.lower(), y) for x, y in zip(labels, parsed, strict=True)])
     is_number = np.isfinite(parsed)
     reading = how if np.any(is_open & is_number) else "index"
     values = {labels[i]: float(parsed[i]) for i in np.flatnonzero(is_number)}
@@ -291,7 +324,7 @@ def _find_outcomes(
         by_word[by_word != TIE] = -1
     outcome = np.where(is_named, by_name, by_word)
     rule = f"expected the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
-    checks.check_cells(outcome < 0, name, column, rule)
+    checks.check_cells((outcome < 0) & ~is_tied, name, column, rule)
     contradicts = (by_word >= 0) & (by_word != TIE) & (by_word != outcome)
 
     def describe(row: int) -> str:
@@ -317,11 +350,12 @@ def _read_numbers(
         if own <= {*words} and how in {None, "side", reading} and (-1 in own or -1 not in words)
     ]
     if any(reading != readings[0] for reading in readings):
-        raise RankshotError(
-            f"{table}: {name!r} is {quote_names([*values], 4)}. It may be the number of "
-            f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it "
-            "won): choose with outcomes='index' or outcomes='score', or write names of items"
-        )
+        raise InputError(
+            "outcomes", quote_names([*values], 4), f"in {name!r} may be the number of the item "
+            f"that won (the lowest is {first!r}) or the score of {first!r} (1 if it won)",
+            where=str(table),
+            hint="choose with outcomes='index' or outcomes='score', or write names of items",
+        )  # fmt: skip
     return readings[0] if readings else {}
 
 
@@ -331,18 +365,11 @@ def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnRea
     if odd := words - {*second.labels}:
         label = min(odd, key=first.labels.index)
         row = int(np.argmax(first.codes == first.labels.index(label)))
-        raise RankshotError(
-            f"{table.where(row)}: {winner!r} is {short_repr(label)}, a tie and not an item: give "
-            "the columns of the two items (a=, b=) and of the outcome (winner=), and not loser="
-        )
-
-
-def find_weights(
-    table: ColumnReader, given: Mapping[str, str | None]
-) -> tuple[str | None, str | None]:
-    """Return the columns of weights and of counts."""
-    weight = given.get("weight") or table.find_one(WEIGHTS, "weight")
-    return weight, given.get("count") or table.find_one(COUNTS, "count")
+        raise InputError(
+            "winner", label, f"in {winner!r} is a tie and not an item", where=table.where(row),
+            hint="give the columns of the two items (a=, b=) and of the outcome (winner=), and "
+            "not loser=",
+        )  # fmt: skip
 
 
 def read_weights(
@@ -376,7 +403,8 @@ def _read_weight(
 
 def _check_copies(
     table: ColumnReader,
-    id: str | None,  # noqa: A002
+    name: str | None,
+    is_named: bool,  # noqa: FBT001
     beside: list[NDArray[np.integer]],
     checks: RowChecks,
 ) -> None:
@@ -385,11 +413,10 @@ def _check_copies(
     An id that the caller did not name may be that of a prompt: a copy then has to have the same
     items, winner, rater and category.
     """
-    name = id or table.find_one(IDS, "id")
     if name is None or table.is_unique(name):
         return
     (column,) = table.read_texts([name])
-    number = number_rows([column.codes, *([] if id else beside)], column.codes.size)
+    number = number_rows([column.codes, *([] if is_named else beside)], column.codes.size)
     is_copy = np.ones(number.size, bool)
     is_copy[find_first(number)] = False
     is_copy &= ~column.is_empty & checks.kept
@@ -406,7 +433,6 @@ def _check_copies(
     warnings.warn(
         f"{format_count(int(is_copy.sum()), 'vote')} of {is_copy.size:,} have the id of an "
         f"earlier vote, and are counted again ({table.where(row)}: {describe(row)}). "
-        "on_error='skip' leaves them "
-        "out",
+        "on_error='skip' leaves them out",
         stacklevel=4,
     )

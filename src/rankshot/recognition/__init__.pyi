@@ -9,6 +9,7 @@ from .inputs import Skipped as Skipped
 from .model import Model as Model
 from .recognition import Recognition as Recognition, recognise as recognise
 from .run_folder import Run as Run, open_run as open_run
+from .run_report import explain_run as explain_run, report_run as report_run
 from .score_parts import ScoringRun as ScoringRun, write_scores as write_scores
 from .scoring import (
     NetworkCheck as NetworkCheck,

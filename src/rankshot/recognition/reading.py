@@ -20,9 +20,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exported_labels import match_ids, read_labels
 from rankshot.recognition.scoring import Classes, ScoredInputs, ScoringPlan, run_plan
 from rankshot.sources.names import ClassLabels, read_class_labels
-from rankshot.sources.registry import (
-    Source,
-)
+from rankshot.sources.registry import Source
 from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, open_scores
 from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 
@@ -182,7 +180,7 @@ def read_new(new: Any) -> Any:
     return as_names(new, "new")
 
 
-def rank_new(
+def rank_names(
     source: Source | str | Sequence[Source | str] | None,
     new: tuple[str, ...],
     labels: Labels | None,
@@ -196,12 +194,12 @@ def rank_new(
     """
     held_out = [] if labels is None else np.unique(labels).tolist()
     targets = (*new, *(name for name in held_out if name in seen.names and name not in new))
-    named = sources.rank_names(targets, seen, source)
-    lost = [name for name in new if name in named.unknown and name not in shown]
-    if named.rankings is None or len(lost) == len(new):
-        hint = "; ".join(named.notes) or "give a ranking: {name: [seen classes]}"
-        raise InputError(what, new[0], "is not known to the source", hint=hint)
-    return named.rankings, list(named.notes)
+    found = sources.rank_names(targets, seen, source)
+    unknown = [name for name in found.unknown if name in new and name not in {*shown}]
+    if found.rankings is None or (unknown and len(unknown) == len(new)):
+        hint = f"{found.notes[-1]}; or give a ranking: {{name: [seen classes]}}"
+        raise InputError(what, (unknown or new)[0], "is not known to the source", hint=hint)
+    return found.rankings, [*found.notes]
 
 
 def read_seen(seen: Classes | None) -> Sequence[object] | None:

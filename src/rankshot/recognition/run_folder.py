@@ -316,19 +316,6 @@ def _read_labels(path: Path) -> NDArray[np.str_] | None:
     return np.array(read_table(path, [LABEL]).texts[0]).astype(str)
 
 
-def find_input_folder(run: Run) -> Path | None:
-    """The folder below which the ids of a run are paths of files, if it is still there."""
-    if run.inputs is None:
-        return None
-    with run.inputs.open(encoding="utf-8") as stream:
-        row = json.loads(stream.readline())
-    steps = Path(row["id"]).parts
-    file = (run.folder / row.get("path", "")).resolve()
-    if file.parts[-len(steps) :] != steps or not file.is_file():
-        return None
-    return file.parents[len(steps) - 1]
-
-
 def list_changed_inputs(run: Run) -> list[str]:
     """The ids of inputs whose files are other ones than those that were scored, or are gone."""
     if run.inputs is None:

@@ -1,139 +1,164 @@
-"""The report of a run, or of a file of predictions; and explanations of some of its inputs."""
+"""The report of a run, and why its inputs were assigned their classes."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankshot import pages
-from rankshot.core.errors import InputError, format_count, prefix_errors, quote_names
-from rankshot.recognition.run_folder import MANIFEST, Run, find_input_folder, open_run
+from rankshot.core.errors import InputError, quote_names, suggest_name
+from rankshot.pages.build import build_report
+from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD, LEAD_WITH_MORE, Report
+from rankshot.pages.images import ImageFolder, Outcomes, Thumbnail, read_images
+from rankshot.recognition.run_folder import Run
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.files.predictions import read_predictions, read_truth
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.paper import ProbabilisticRanking
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores
 
 TITLE = "Predictions of new classes"
-MAX_PLACES = 10
-"""The largest number of places that distances between rankings compare."""
 
 
-def build_run_report(
-    source: Path, truth: Path | None = None, images: Path | None = None
-) -> pages.Report:
-    """What a page shows of a run, or of a file of predictions.
+def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE) -> Report:
+    """Collect the report of a run, which `render_report` turns into a page.
 
     Parameters
     ----------
-    source : Path
-        The folder of a run, or predictions (.csv, .parquet).
-    truth : Path, optional
-        The classes of all or some inputs.
-    images : Path, optional
-        A folder of the input images; by default where the run read them.
+    run : Run
+        From `open_run`.
+    truth : str or Path, optional
+        A table of the true classes, with the columns id and label. Inputs without a label are left
+        out.
+    title : str
+        The heading.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> from rankshot.recognition.run_report import report_run
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     page = report_run(rs.recognition.open_run(folder + "/run"))
+    >>> page.overview.counts
+    (0, 1)
     """
-    run = open_run(source) if (source / MANIFEST).is_file() else None
-    if run is None:
-        predicted = read_predictions(source)
-        ids = [str(name) for name in predicted.ids]
-        outcomes = pages.Outcomes(
-            ids, predicted.labels.astype(str), predicted.proba, None, predicted.targets
-        )
-    else:
-        ids = [str(name) for name in run.ids]
-        classes = run.head.classes_.tolist()
-        outcomes = pages.Outcomes(ids, run.labels, run.proba, None, classes)
-    rows: NDArray[np.intp] = np.arange(len(ids))
-    lead = ""
+    ids, classes = [str(name) for name in run.ids], [str(name) for name in run.head.classes_]
+    rows, labels = np.arange(len(ids)), None
     if truth is not None:
-        learned = () if run is None else run.example_ids
-        rows, labels, lead = _read_labels(truth, outcomes, learned)
-        outcomes = pages.Outcomes(
-            [ids[row] for row in rows],
-            outcomes.predicted[rows],
-            outcomes.proba[rows],
-            labels,
-            outcomes.classes,
-        )
-    more = {} if run is None else _describe_run(run, rows, images)
-    if images is not None:
-        more["images"] = images
-    with prefix_errors(source):
-        return pages.build_report(TITLE, outcomes, lead=lead, **more)
+        labels = read_truth(truth, ids, partial=True).astype(str)
+        # An input that the head was fitted to does not test it.
+        rows = np.flatnonzero((labels != "") & ~np.isin(ids, run.example_ids))
+        labels = labels[rows]
+        if unknown := sorted({*labels.tolist()} - {*classes}):
+            rule = f"is not one of the predicted classes{suggest_name(unknown[0], classes)}"
+            raise InputError("truth", unknown[0], rule, where=str(truth))
+    outcomes = Outcomes(
+        [ids[row] for row in rows], run.labels[rows], run.proba[rows], labels, classes
+    )
+    known = run.knowledge
+    scores: Any = known.batch
+    rankings = only_new(known.rankings)
+    used = rankings[np.isin(rankings.targets.astype(str), classes)]
+    k = min(run.settings.k or used.n_items, used.n_items)
+    consensus = ProbabilisticRanking(k=k, posterior="consensus").fit(used.top(k)).consensus_
+    # With seen classes among the predicted ones, the contributions are those of new classes only.
+    is_new = isinstance(run.head, LinearHead)
+
+    def find_scores(chosen: Collection[int]) -> Iterator[tuple[int, Scores]]:
+        for row in chosen:
+            yield row, scores[[int(rows[row])]]
+
+    thumbnails, notes = _find_thumbnails(run, outcomes)
+    more = {EXAMPLES: known.examples is not None, EVIDENCE: scores.evidence is not None}
+    named = " and ".join(text for text, is_used in more.items() if is_used)
+    predicted = (run.forecast or {}).get("predicted")
+    settings = [(key, str(value)) for key, value in run.model.items() if key != "takes"]
+    return build_report(
+        title,
+        outcomes,
+        head=run.head if is_new else None,
+        find_scores=find_scores if is_new else None,
+        images=thumbnails,
+        rankings=used,
+        consensus=consensus,
+        n_places=k,
+        forecast=None if predicted is None else Interval(*predicted),
+        lead=LEAD_WITH_MORE.format(named) if named else LEAD,
+        kind="new" if is_new else "seen and new",
+        settings=(
+            ("run", run.folder.resolve().name),
+            *settings,
+            ("places of each ranking", str(k)),
+        ),
+        notes=(*run.notes, *notes),
+    )
+
+
+def report_predictions(path: Path, truth: str | Path | None = None) -> Report:
+    """Collect the report of a file of predictions.
+
+    Parameters
+    ----------
+    path : Path
+        Predictions (.csv, .parquet).
+    truth : str or Path, optional
+        As for `report_run`.
+    """
+    predicted = read_predictions(path)
+    ids = [str(name) for name in predicted.ids]
+    labels = None if truth is None else read_truth(truth, ids).astype(str)
+    outcomes = Outcomes(
+        ids, predicted.labels.astype(str), predicted.proba, labels, predicted.targets
+    )
+    return build_report(TITLE, outcomes)
 
 
 def explain_run(
-    source: Path, ids: Sequence[str], *, target: str | None = None, against: str | None = None
+    run: Run, ids: Sequence[str], *, target: str | None = None, against: str | None = None
 ) -> dict[str, Explanation]:
-    """Explanations of some inputs of a run, by their ids."""
-    run = open_run(source)
+    """Explain the predictions of some inputs of a run, by their ids.
+
+    Parameters
+    ----------
+    run : Run
+    ids : sequence of str
+        The ids of the inputs.
+    target, against : str, optional
+        The class to explain, and the one to compare it with; see `explain`.
+    """
     row_of = {str(name): row for row, name in enumerate(run.ids)}
-    for name in ids:
-        if name not in row_of:
-            hint = f"the first ids are {quote_names(list(row_of)[:3])}"
-            raise InputError("id", name, "is not the id of an input", hint=hint)
-    rows = np.array([row_of[name] for name in ids])
-    scores = _scores(run)[rows]
-    return dict(zip(ids, explain(run.head, scores, target=target, against=against), strict=True))
+    if missing := [name for name in ids if name not in row_of]:
+        rule = f"is not one of the inputs{suggest_name(missing[0], row_of)}"
+        hint = f"the first are {quote_names(list(row_of)[:3])}"
+        raise InputError("ids", missing[0], rule, hint=hint)
+    scores: Any = run.knowledge.batch
+    rows = [row_of[name] for name in ids]
+    found = explain(run.head, scores[rows], target=target, against=against)
+    return dict(zip(ids, found, strict=True))
 
 
-def _scores(run: Run) -> Scores:
-    """Scores of the inputs of a run."""
-    scores = run.knowledge.batch
-    assert scores is not None  # noqa: S101 (a run always has them)
-    return scores
-
-
-def _describe_run(run: Run, rows: NDArray[np.intp], images: Path | None) -> dict[str, Any]:
-    """Rankings, explanations, images and settings that a run adds to a report."""
-    rankings = only_new(run.knowledge.rankings)
-    k = min(run.settings.k or rankings.n_items, rankings.n_items)
-    consensus = ProbabilisticRanking(k=k, posterior="consensus").fit(rankings.top(k)).consensus_
-    # Classes that have examples alone have no ranking to show.
-    ranked = {*rankings.target_names}
-    kind = "new" if ranked >= {*run.head.classes_.tolist()} else "seen and new"
-    more: dict[str, Any] = {"kind": kind, "n_places": min(k, MAX_PLACES)}
-    more |= {"rankings": rankings, "consensus": consensus}
-    settings = [("places of each ranking", f"the first {k}")]
-    settings += [(name, str(value)) for name, value in run.model.items() if value]
-    more["settings"] = tuple(settings)
-    more["notes"] = run.notes
-    if run.forecast and run.forecast.get("predicted"):
-        more["forecast"] = Interval(*run.forecast["predicted"])
-    if isinstance(run.head, LinearHead):
-        scores = _scores(run)
-
-        def find_scores(wanted: Collection[int]) -> Iterator[tuple[int, Scores]]:
-            for row in wanted:
-                yield row, scores[[int(rows[row])]]
-
-        more |= {"head": run.head, "find_scores": find_scores}
-    if images is None and (folder := find_input_folder(run)) is not None:
-        more["images"] = folder
-    return more
-
-
-def _read_labels(
-    path: Path, outcomes: pages.Outcomes, learned: Collection[str]
-) -> tuple[NDArray[np.intp], NDArray[np.str_], str]:
-    """Rows with labels that the head was not fitted to, the labels, and a remark on the others."""
-    labels = read_truth(path, outcomes.ids, partial=True).astype(str)
-    is_example = np.array([name in learned for name in outcomes.ids])
-    rows = np.flatnonzero((labels != "") & ~is_example)
-    if not len(rows):
-        raise InputError("truth", str(path), "has labels of examples only, which cannot test")
-    classes = list(outcomes.classes)
-    for row in rows[~np.isin(labels[rows], classes)]:
-        rule = f"is not one of the predicted classes: {quote_names(classes)}"
-        raise InputError("truth", labels[row], rule, where=f"{path}, {outcomes.ids[row]}")
-    remark = ""
-    if used := int((is_example & (labels != "")).sum()):
-        remark = f"Examples do not count as test inputs: {format_count(used, 'example')} left out."
-    return rows, labels[rows], remark
+def _find_thumbnails(run: Run, outcomes: Outcomes) -> tuple[dict[int, Thumbnail], list[str]]:
+    """Thumbnails of some inputs, if they are images that are still there."""
+    if run.inputs is None or run.model.get("takes") != "images":
+        return {}, []
+    lines = map(json.loads, run.inputs.read_text("utf-8").splitlines())
+    files = {line["id"]: (run.folder / line["path"]).resolve() for line in lines if "path" in line}
+    there = {
+        row: files[name]
+        for row, name in enumerate(outcomes.ids)
+        if name in files and files[name].is_file()
+    }
+    if not there:
+        return {}, ["The images are no longer where the run found them."]
+    root = os.path.commonpath([file.parent for file in there.values()])
+    return read_images(ImageFolder(root), there, outcomes)

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import has_pattern, replace_file
-from rankshot.core.tables import ID, open_csv_writer, open_parquet
+from rankshot.core.tables import ID, TABLE_ENDINGS, open_csv_writer, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.jobs import (
     KEY,
@@ -55,7 +55,6 @@ from rankshot.recognition.scoring import (
 )
 from rankshot.sources.names import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
-    ENDINGS,
     Block,
     open_scores,
     require_score_file,
@@ -136,7 +135,7 @@ def write_scores(
     2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
     """
     target = Path(output).absolute()
-    is_table = target.suffix in ENDINGS
+    is_table = target.suffix in TABLE_ENDINGS
     plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, seen, preprocessing)
     plan = replace(plan, features=features and plan.features and target.suffix != ".csv")
     listed = inputs if isinstance(inputs, InputParts) else list_inputs(plan, inputs, batch_size)

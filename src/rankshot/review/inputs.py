@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import InputError, RankshotError, quote_names
+from rankshot.core.files import hash_file
 from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.core.tables import read_columns
 from rankshot.pages.images import ImageFolder, Thumbnail
-from rankshot.recognition.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
+from rankshot.recognition.inputs import INPUT_COLUMNS, Input, open_inputs
 from rankshot.zeroshot.scores import Scores
 
 SOUNDS = {
@@ -48,70 +49,76 @@ class ShownInputs:
     ids : sequence of str
     scores : Scores
         If there is nothing else to show.
-    place : Path, optional
-        A folder of images or sounds; or a file of texts, or of paths below its folder.
-    takes : {"texts", "images"}, optional
-        What a file contains; by default, it is found from the columns.
-    versions : mapping of id to str, optional
-        The inputs when they were scored; see `find_version`.
+    values : mapping of id to Path or str, optional
+        The file, below ``root``, or the text of each input.
+    root : Path, optional
+        The folder of the files: no other file is read.
+    hashes : mapping of id to str, optional
+        The SHA-256 of the files when they were scored.
     """
 
     def __init__(
         self,
         ids: Sequence[str],
         scores: Scores,
-        place: Path | None = None,
-        takes: Any = None,
-        versions: Mapping[str, str] | None = None,
+        values: Mapping[str, Path | str] | None = None,
+        root: Path | None = None,
+        hashes: Mapping[str, str] | None = None,
     ) -> None:
         self._ids = ids
         self._scores = scores
-        self._versions = versions or {}
-        self.folder: ImageFolder | None = None
-        self.values: list[Path | str | None] = [None] * len(ids)
-        if place is not None:
-            self.values = self._open(place, takes)
+        self._hashes = hashes or {}
+        self.folder = None if root is None else ImageFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
+        self.values = [(values or {}).get(name) for name in ids]
         self._pillow = Lock()
         self.read_thumbnail = lru_cache(MOST_KEPT)(lambda row: self.read_image(row, SIDE))
+        self._hash = lru_cache(MOST_KEPT)(lambda file, _size, _time: hash_file(file))
 
-    def _open(self, place: Path, takes: Any) -> list[Path | str | None]:
-        """Return the file or the text of each input."""
-        names: Mapping[str, Any] = {name: name for name in self._ids}
+    @classmethod
+    def open(
+        cls, ids: Sequence[str], scores: Scores, place: Path, takes: Any = None
+    ) -> ShownInputs:
+        """Find inputs in a folder of images or sounds; or in a file of texts, or of paths."""
+        names: Mapping[str, Any] = {name: name for name in ids}
         if not (place.is_dir() or place.suffix.lower() in IMAGE_ENDINGS):
             takes = takes or _find_kind(place)
-            found = [one for one in open_inputs(place, takes) if isinstance(one, Input)]
-            names = {one.id: one.value for one in found}
+            entries = [one for one in open_inputs(place, takes) if isinstance(one, Input)]
+            names = {one.id: one.value for one in entries}
             if takes == "texts":
-                return [names.get(name) for name in self._ids]
+                return cls(ids, scores, names)
             # A path that leads out of the folder begins with .. and is not found.
-            names = {one.id: os.path.relpath(one.value, place.parent) for one in found}
+            names = {one.id: os.path.relpath(one.value, place.parent) for one in entries}
         root = place if place.is_dir() else place.parent
-        self.folder = ImageFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
-        return [self.folder.find(names.get(name, "")) for name in self._ids]
+        folder = ImageFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
+        files = {name: folder.find(names.get(name, "")) for name in ids}
+        return cls(ids, scores, {name: file for name, file in files.items() if file}, root)
 
     def check(self, place: Path) -> list[str]:
-        """Return sentences about inputs that are missing or have changed; refuse if all are."""
+        """Return sentences about inputs that are missing; refuse if all are."""
         missing = [name for name, value in zip(self._ids, self.values, strict=True) if not value]
         if len(missing) == len(self._ids):
-            raise RankshotError(
-                f"{place}: has none of the inputs; ids must be paths below this folder, with or "
-                f"without extensions, or ids of this file, but the first are {quote_names(missing)}"
+            raise InputError(
+                "inputs",
+                str(place),
+                "has none of the inputs",
+                hint="ids must be paths below this folder, with or without extensions, or ids of "
+                f"this file, but the first are {quote_names(missing)}",
             )
-        changed = [name for row, name in enumerate(self._ids) if self.has_changed(row)]
-        problems = {
-            f"not found in {place}; their scores are shown": missing,
-            "changed since they were scored; run `rankshot recognise` again": changed,
-        }
-        return [
-            f"{len(ids):,} of {len(self._ids):,} inputs {what}: {quote_names(ids)}"
-            for what, ids in problems.items()
-            if ids
-        ]
+        if not missing:
+            return []
+        what = f"{len(missing):,} of {len(self._ids):,} inputs not found in {place}"
+        return [f"{what}; their scores are shown: {quote_names(missing)}"]
 
     def has_changed(self, row: int) -> bool:
         """Return whether an input is another one than when it was scored, or has been removed."""
-        value, version = self.values[row], self._versions.get(self._ids[row])
-        return value is not None and version is not None and find_version(value) != version
+        value, digest = self.values[row], self._hashes.get(self._ids[row])
+        if not isinstance(value, Path) or digest is None:
+            return False
+        try:
+            about = value.stat()
+            return self._hash(value, about.st_size, about.st_mtime_ns) != digest
+        except OSError:
+            return True
 
     def find_kind(self, row: int) -> Kind:
         """Return how an input is shown."""

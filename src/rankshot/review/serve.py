@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import webbrowser
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import InputError, format_count
+from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.files import lock_folder
 from rankshot.recognition.run_folder import Run
 from rankshot.review.app import create_app
@@ -39,71 +40,70 @@ class Reviewed:
         The ids of the inputs.
     score_type : str
         That of the scores, for the saved head.
+    inputs : ShownInputs
+        What is shown of them.
     labels : dict of id to label
         Labels that are known.
-    inputs : Path, optional
-        The inputs to show: a folder, or a table.
-    takes : {"texts", "images"}, optional
-        What a table contains.
-    versions : mapping of id to str, optional
-        The inputs when they were scored; see `find_version`.
+    notes : tuple of str
+        Sentences about inputs that are missing.
     """
 
     learner: Learner
     ids: list[str]
     score_type: str
-    labels: dict[str, str] = field(default_factory=dict)
-    inputs: Path | None = None
-    takes: Any = None
-    versions: Mapping[str, str] | None = None
+    inputs: ShownInputs
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
-def review_run(
-    run: Run,
-    *,
-    inputs: Path | None = None,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    overwrite: bool = False,
-    open_browser: bool = False,
-    say: Callable[[str], object] = print,
-) -> None:
-    """Serve the page of a run until it is interrupted; it keeps what people do in the run.
+def find_reviewed(
+    learner: Learner,
+    ids: list[str],
+    place: Path | None = None,
+    labels: Mapping[str, str] | None = None,
+    score_type: str = "logits",
+    takes: Any = None,
+) -> Reviewed:
+    """Collect what is reviewed, with the inputs of a folder or a file."""
+    inputs = ShownInputs(ids, learner.scores)
+    notes: tuple[str, ...] = ()
+    if place is not None:
+        inputs = ShownInputs.open(ids, learner.scores, place, takes)
+        notes = tuple(inputs.check(place))
+    return Reviewed(learner, ids, score_type, inputs, labels or {}, notes)
+
+
+def review_run(run: Run, place: Path | None = None) -> Reviewed:
+    """Collect what a run folder has: it is reviewed as it was recognised.
 
     Parameters
     ----------
     run : Run
-        What `open_run` has read.
-    inputs : Path, optional
-        The inputs to show, instead of those that the run read.
-    host, port, overwrite, open_browser, say
-        As for `serve_review`.
+    place : Path, optional
+        Where the inputs are now, if they have been moved without the run.
     """
     is_joint = "changed" in run.head.inner.about.get("batch", {})
-    settings = replace(run.settings, batch=is_joint)
     known, labels = run.knowledge, dict[str, str]()
     if known.examples is not None and run.example_ids:
         # Examples among the inputs are labels on the page, where they can be corrected.
         labels = dict(zip(run.example_ids, known.examples[1].tolist(), strict=True))
         known = replace(known, examples=None)
-    reviewed = Reviewed(
-        Learner(known, settings),
-        [str(name) for name in run.ids],
-        "auto",
-        labels,
-        inputs or run.inputs,
-        None if inputs is not None else run.model.get("takes"),
-    )
-    serve_review(
-        reviewed,
-        run.folder / "review",
-        title=run.folder.resolve().name.removesuffix(".rankshot-run"),
-        host=host,
-        port=port,
-        overwrite=overwrite,
-        open_browser=open_browser,
-        say=say,
-    )
+    learner = Learner(known, replace(run.settings, batch=is_joint))
+    ids = [str(name) for name in run.ids]
+    if place is not None or run.inputs is None:
+        return find_reviewed(learner, ids, place, labels, takes=run.model.get("takes"))
+    rows = [json.loads(line) for line in run.inputs.read_text("utf-8").splitlines()]
+    files = {row["id"]: (run.folder / row["path"]).resolve() for row in rows if "path" in row}
+    there = {name: file for name, file in files.items() if file.is_file()}
+    texts = {row["id"]: row["text"] for row in rows if "text" in row}
+    root = Path(os.path.commonpath([file.parent for file in there.values()])) if there else None
+    hashes = {row["id"]: row["sha256"] for row in rows if "sha256" in row}
+    inputs = ShownInputs(ids, learner.scores, {**texts, **there}, root, hashes)
+    gone: tuple[str, ...] = ()
+    if missing := sorted(files.keys() - there.keys()):
+        what = f"{len(missing):,} of {format_count(len(ids), 'input')} are no longer there"
+        gone = (f"{what}; their scores are shown: {quote_names(missing)}",)
+    return Reviewed(learner, ids, "logits", inputs, labels, gone)
 
 
 def serve_review(
@@ -140,10 +140,7 @@ def serve_review(
         hint = f"set {TOKEN}, for example to that of python -c 'import secrets; "
         hint += "print(secrets.token_hex())'"
         raise InputError("host", host, "can be reached by others without a token", hint=hint)
-    inputs = ShownInputs(
-        reviewed.ids, reviewed.learner.scores, reviewed.inputs, reviewed.takes, reviewed.versions
-    )
-    notes = [] if reviewed.inputs is None else inputs.check(reviewed.inputs)
+    inputs = reviewed.inputs
     folder.mkdir(parents=True, exist_ok=True)
     with (
         lock_folder(folder, "end it, or give another --folder"),
@@ -152,7 +149,7 @@ def serve_review(
         closing(Review(reviewed.learner, reviewed.ids, journal, reviewed.labels)) as review,
     ):
         results = Results(review, inputs, folder, reviewed.score_type, overwrite=overwrite)
-        review.notes += notes
+        review.notes += reviewed.notes
         for note in review.notes:
             say(note)
         results.write_all()

@@ -48,8 +48,9 @@ NEAR_ENTRIES, RIDGE = 100, 1.0
 """How many entries are mixed, and the penalty. With each noun of the dictionary taken out in turn,
 the cosine of the mixture with its own lists is .531, with word vectors .570 (50 entries or a
 penalty of .3: .005 less). The five nearest entries by WordNet have .43."""
-NEAR_WORDS = 0.6
-"""The cosine of word vectors that makes an entry near, if WordNet does not have a noun."""
+NEAR_WORDS = 0.7
+"""The cosine of word vectors that makes an entry near, if WordNet does not have a noun: "qwerty" is
+near a keyboard (.83); letters typed at random reach .6."""
 VARIANTS = (
     *(("grey", "gray"), ("colour", "color"), ("tyre", "tire"), ("plough", "plow")),
     *(
@@ -268,7 +269,8 @@ class Dictionary:
             if vectors is not None and own is not None and own.shape[1] == vectors.values.shape[1]:
                 cosines = vectors.values @ own[i]
                 near = near + cosines
-                is_near = is_near or float(cosines.max()) >= NEAR_WORDS
+                is_word = any(map(str.isalpha, name))
+                is_near = is_near or (is_word and float(cosines.max()) >= NEAR_WORDS)
             is_near = is_near and not (synset is None and self.is_abstract(name))
             mixed[name] = self._mix(name, near) if is_near else None
         return mixed

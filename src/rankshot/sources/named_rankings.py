@@ -162,7 +162,6 @@ def rank_names(
             every = {*open_ones, *labels.names}
             known = {name: text for name, text in look_up.items() if name in every}
             table = compare_classes(opened, open_ones, labels.names, known)
-            notes += table.notes
             parts += [table.to_rankings()] if np.isfinite(table.values).any() else []
         ranked = {target for part in parts for target in part.target_names}
         if source is None:

@@ -71,12 +71,14 @@ class Mixture(NamedTuple):
     """One normal distribution per class: its log-probabilities of the batch, and its parameters.
 
     Along the columns of ``axes`` the covariance within classes is the identity; ``means`` are the
-    expected means of the classes there. ``offsets`` are the constants of the log-probabilities.
+    expected means of the classes there, and ``spread`` is their prior variance. ``offsets`` are the
+    constants of the log-probabilities.
     """
 
     log_share: Floats
     axes: Floats
     means: Floats
+    spread: Floats
     offsets: Floats
 
 
@@ -342,7 +344,7 @@ def run_em(
         within = total - (back.T @ sums + sums.T @ back - (back.T * size) @ back) / n
         within += (inverse * (size @ uncertainty / n)) @ inverse.T
     offsets = log_prior - 0.5 * DENSITY_WEIGHT * (means**2 + uncertainty).sum(axis=1)
-    return Mixture(log_share, axes, means, offsets)
+    return Mixture(log_share, axes, means, spread, offsets)
 
 
 def balance(joint: Floats, log_prior: Floats) -> Floats:

@@ -313,7 +313,9 @@ class LinearMap(NamedTuple):
 
     def evaluate(self, inputs: Inputs) -> Floats:
         """Return the values, with one row per input."""
-        total = inputs.f @ self.slopes.T + inputs.bonus @ self.rank_slopes.T + self.offsets
+        total = inputs.f @ self.slopes.T + self.offsets
+        if self.rank_slopes.size:
+            total = total + inputs.bonus @ self.rank_slopes.T
         if inputs.features is not None and self.feature_slopes.size:
             total = total + inputs.features @ self.feature_slopes.T
         return np.asarray(total)

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
-GATE_TERMS = ("best new class", "best seen class", "constant")
+GATE_TERMS = ("the best new class against the first guess", "threshold")
 MAX_SHOWN = 8
 """How many of the largest contributions are shown; the others are added up."""
 
@@ -208,7 +208,7 @@ def explain(
         if what == "constant" or getattr(inner, {"features": "n_features"}.get(what, "evidence"))
     }
     by_item = _differences(by_item, columns, base)
-    gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else None
+    gate = head.decision_terms(table) if isinstance(head, SeenAndNew) else None
     listed = inner.about.get("listed", {})
     explanations = []
     for row, name in enumerate(map(str, chosen)):

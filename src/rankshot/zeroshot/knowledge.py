@@ -112,8 +112,13 @@ class Knowledge:
         """The head that `fit` returns, from what `fit_alone` returned with the same settings."""
         if settings.has_gate:
             # If seen classes may not be predicted, they are "none of these".
-            both = SeenAndNew(fitted, none=settings.none, seen=settings.classes == "all")
-            return both.fit(None if self.reference is None else self.reference[0])
+            both = SeenAndNew(
+                fitted,
+                seen_loss=settings.seen_loss,
+                none=settings.none,
+                seen=settings.classes == "all",
+            )
+            return both.fit(*(self.reference or (None, None)), self.examples)
         if self.batch is None:
             return fitted.head_
         return refine_batch(fitted, self.batch, self.examples, settings.batch)

@@ -282,13 +282,16 @@ class LinearHead(Predictor):
         self, table: Scores, rows: slice = slice(None)
     ) -> tuple[Array, Array | None, Array | None]:
         """Scores, features and evidence of some rows, in one precision."""
-        values = table.values[rows]
+        values = table.values[rows, :]
+        if isinstance(values, np.ndarray):
+            # Sums are rounded in the order of memory: a table has one result in any order.
+            values = np.ascontiguousarray(values)
         xp, features, evidence = other_library(values) or np, None, None
         if self.n_features:
-            part = table.features[rows]
+            part = table.features[rows, :]
             features = xp.astype(part.toarray() if issparse(part) else part, values.dtype)
         if self.evidence:
-            evidence = xp.astype(table.evidence_of(self.evidence)[rows], values.dtype)
+            evidence = xp.astype(table.evidence_of(self.evidence)[rows, :], values.dtype)
         return values, features, evidence
 
     def _convert(self, like: Array, xp: Library) -> Constants:

@@ -14,6 +14,7 @@ from rankshot.sources.registry import TABLES
 from rankshot.zeroshot.class_rankings import source_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
+from rankshot.zeroshot.together import NEVER
 
 EXPECTED = (
     "expect a lower accuracy than with a language model's answers (in one example with 400 "
@@ -38,6 +39,7 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
     ]
     if reference is not None and ("reference" in about or hasattr(head, "coverage_")):
         lines.append(f"reference: {describe_reference(reference)}")
+    lines += describe_budget(head)
     facts = about.get("examples", {})
     if facts.get("only_class"):
         lines.append(f"examples: {facts['n_examples']:,}; {describe_examples(facts)}")
@@ -54,6 +56,19 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
     if len(head.classes_) == len(inner.classes) or len(inner.classes) > 1:
         lines += [f"warning: {remark}" for remark in describe_indistinguishable(inner)]
     return lines + describe_batch(about.get("batch"))
+
+
+def describe_budget(head: Predictor) -> list[str]:
+    """What new classes cost on seen classes, if both may be predicted."""
+    budget, missing = getattr(head, "budget_", None), getattr(head, "missing_", [])
+    if budget is None:
+        return []
+    n = f"{budget.n_inputs:,} inputs of the reference"
+    if budget.threshold >= NEVER:
+        return [f"seen classes: {n} are too few for the budget: no new class can be predicted"]
+    lost = f"seen classes: {budget.loss:.1%} of {n} are lost to new classes, as measured by folds"
+    lacks = f"seen classes: the reference lacks {quote_names(missing)}: these may lose more"
+    return [lost, *([lacks] if missing else [])]
 
 
 def describe_batch(batch: Mapping[str, Any] | None) -> list[str]:

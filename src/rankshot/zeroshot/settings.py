@@ -13,7 +13,7 @@ import numpy as np
 
 from rankshot.core.errors import InputError, prefix_errors, quote_names, suggest_name
 from rankshot.core.files import replace_file, require_ending
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import require_choice, require_number
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY
 from rankshot.zeroshot.head_files import require_plain
@@ -32,6 +32,9 @@ class Settings:
     ----------
     classes : {"new", "all"}
         What may be predicted: new classes only, or new and seen classes.
+    seen_loss : float or None
+        With classes="all": how much accuracy on seen classes may be lost, as a share of all their
+        inputs. By default .02 with a reference; without one, it must not be set.
     none : bool
         Whether "none of these" may be predicted.
     batch : {True, False, "auto"}
@@ -63,6 +66,7 @@ class Settings:
     """
 
     classes: Literal["new", "all"] = "new"
+    seen_loss: float | None = None
     none: bool = False
     batch: bool | Literal["auto"] = "auto"
     use_reference: bool = True
@@ -78,6 +82,10 @@ class Settings:
         require_choice("classes", self.classes, ("new", "all"))
         if not isinstance(self.batch, bool | np.bool_) and self.batch != "auto":
             raise InputError("batch", self.batch, 'must be True, False or "auto"')
+        if self.seen_loss is not None:
+            require_number("seen_loss", self.seen_loss, above=0, below=1)
+            if not self.has_gate:
+                raise InputError("seen_loss", self.seen_loss, "needs classes='all'")
         if self.batch is True and self.has_gate:
             rule = "cannot be combined with classes='all' or none=True"
             raise InputError("batch", self.batch, rule)

@@ -170,6 +170,8 @@ class WeightedMean(Predictor, BaseEstimator):
         The weight of each source.
     weights_ : ndarray of shape (new classes, seen classes)
         The weights w.
+    listed_ : ndarray of shape (new classes, seen classes)
+        The same before they are scaled: means over the rankings.
     coverage_ : ndarray of shape (seen classes,)
         How far the reference covers each seen class, from 0 to 1; zeros without a reference.
     examples_ : ExampleFacts or None
@@ -287,6 +289,7 @@ class WeightedMean(Predictor, BaseEstimator):
         self.source_weights_ = self._choose_sources(rankings, base)
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.missing_ = list_missing(self.rankings_, self.source_weights_)
+        self.listed_ = self._list_weights(self.rankings_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
         slopes, usual = self.weights_, np.zeros(C)
         if base is not None:
@@ -310,6 +313,15 @@ class WeightedMean(Predictor, BaseEstimator):
     def _by_raters(self) -> bool:
         """Whether people or language models ranked; a ranking without a source is the user's."""
         return bool(self.rankings_.rater_names) or not self.rankings_.source_names
+
+    def _list_weights(self, rankings: Rankings) -> Doubles:
+        """The mean weights of each class over its rankings; those of a list add up to 1."""
+        z = np.searchsorted(self.classes_, rankings.targets.astype(str))
+        shape = len(self.classes_), len(rankings)
+        total = csr_array((rankings.weights, (z, np.arange(len(rankings)))), shape)
+        sums = (total @ listed_weights(rankings, self.decay)).toarray()
+        weight = np.asarray(total.sum(axis=1)).reshape(-1, 1)
+        return np.asarray(sums / np.where(weight > 0, weight, 1.0))
 
     def _mean_weights(self, rankings: Rankings) -> Doubles:
         """The weights of the classes by some of the rankings; NaN for a class without."""

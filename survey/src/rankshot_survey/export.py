@@ -27,7 +27,8 @@ TIMES = ("started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at")
 Record = dict[str, object]
 # Begins a CSV file: without it, spreadsheets do not read the text as UTF-8.
 MARK = "\ufeff"
-_DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+# A separator or an invisible character before the sign does not make it harmless.
+_DANGEROUS = re.compile(r"[\s;,|\u200b-\u200f\u2060\ufeff]*[=+\-@\t\r\n＝＋－＠]")
 # json.dumps would make an encoder for each value.
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
@@ -279,7 +280,8 @@ def format_csv(records: Iterable[Record]) -> str:
 
     The text begins with a byte-order mark. Lists are JSON, true and false are written so, and
     what is unknown is empty. A text that a spreadsheet could read as a formula (it begins with
-    =, +, -, @, a tab or a line end, and is not a number) gets an apostrophe before it.
+    =, +, -, @, a tab or a line end, perhaps after spaces, separators or invisible characters, and
+    is not a number) gets an apostrophe before it.
     """
     stream = io.StringIO()
     writer = open_csv_writer(stream)

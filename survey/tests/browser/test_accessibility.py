@@ -100,7 +100,7 @@ def test_the_pages_of_a_pilot_of_extra_questions_of_a_pause_and_of_who_withdraws
 def test_what_has_the_focus_is_seen_and_what_can_be_pressed_is_large(open_page, survey):
     page = open_page(viewport={"width": 360, "height": 560})
     begin(page, survey.url, "focus")
-    assert page.locator(".bar").evaluate("bar => getComputedStyle(bar).position") == "sticky"
+    assert page.locator("#bar").evaluate("bar => getComputedStyle(bar).position") == "sticky"
     choose(page, *unranked_names(page)[:3])
     # The order stays, and Tab begins at the top.
     page.reload()

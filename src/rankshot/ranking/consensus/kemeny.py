@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, islice, product
-from math import prod
 from time import monotonic
 from typing import Literal, get_args
 
@@ -15,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.core.validation import require_choice, require_number
+from rankshot.ranking.checks import keep_counted, merge_copies, require_one_subject
 from rankshot.ranking.consensus.kemeny_solvers import (
-    BestOrders,
     adjacent_search,
-    find_best_orders,
     insertion_search,
     reversed_weight,
     settle_ties,
@@ -39,7 +36,6 @@ from rankshot.ranking.matrices import (
     levels,
     name_groups,
 )
-from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
 MANY_ITEMS = 1000
@@ -111,62 +107,7 @@ class Consensus:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class KemenyConsensus(Consensus):
-    """Kemeny's consensus: `Consensus`, and which other orders are as good.
-
-    Attributes
-    ----------
-    order, score, bound, optimal
-        Those of `Consensus`.
-    n_optimal : int or None
-        How many orders have the smallest score. If there are several, the names of the items
-        determine which one ``order`` is. None if a cycle of majorities has more than 16 items:
-        then the orders are not counted.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]])
-    >>> found = rs.kemeny(votes)
-    >>> found.n_optimal, found.optimal_orders()
-    (3, [('a', 'b', 'c'), ('b', 'c', 'a'), ('c', 'a', 'b')])
-    """
-
-    _names: list[str]
-    _compare: Callable[[], NDArray[np.float64]]
-
-    @cached_property
-    def _best(self) -> list[tuple[NDArray[np.intp], BestOrders]] | None:
-        return find_best_orders(self._compare())
-
-    @property
-    def n_optimal(self) -> int | None:
-        """How many orders have the smallest score; None if they are not counted."""
-        return None if self._best is None else prod(best.count for _, best in self._best)
-
-    def optimal_orders(self, most: int = 5) -> list[tuple[str, ...]]:
-        """Return the first orders with the smallest score; none if they are not counted.
-
-        Parameters
-        ----------
-        most : int
-            How many orders.
-        """
-        require_whole_number("most", most)
-        if self._best is None:
-            return []
-        parts = [
-            [[self._names[group[i]] for i in order] for order in islice(best, most)]
-            for group, best in self._best
-        ]
-        return [tuple(chain(*order)) for order in islice(product(*parts), most)]
-
-    def __repr__(self) -> str:
-        return f"Kemeny{super().__repr__()[:-1]}, n_optimal={self.n_optimal})"
-
-
-def borda(rankings: AnyRankings) -> Consensus:
+def borda(rankings: Rankings) -> Consensus:
     """Order the items by their average place.
 
     Tied items share the mean of their places, and so do the items that a top-K list leaves out. In
@@ -176,7 +117,7 @@ def borda(rankings: AnyRankings) -> Consensus:
     Parameters
     ----------
     rankings : Rankings
-        Rankings of any kind, in memory or in parts; their weights are used.
+        Rankings of any kind; their weights are used.
 
     Examples
     --------
@@ -186,12 +127,12 @@ def borda(rankings: AnyRankings) -> Consensus:
     >>> rs.borda(votes).order
     (('a', 'b'), 'c')
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     return make_consensus(rankings, group_ties(average_places(rankings), tolerance=1e-9))
 
 
 def make_consensus(
-    rankings: AnyRankings,
+    rankings: Rankings,
     groups: list[NDArray[np.intp]],
     W: NDArray[np.float64] | None = None,
 ) -> Consensus:
@@ -202,27 +143,26 @@ def make_consensus(
     place = np.empty(rankings.n_items, np.intp)
     place[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [g.size for g in groups])
     order = name_groups(groups, rankings.items)
-    if W is None and isinstance(rankings, Rankings):
+    if W is None:
         return Consensus(order, partial(_measure_later, rankings, place))
-    # The workers that hold parts of the rankings may be gone later.
-    found = _measure_places(precedence(rankings) if W is None else W, place)
+    found = _measure_places(W, place)
     return Consensus(order, lambda: found)
 
 
 def kemeny(
-    rankings: AnyRankings,
+    rankings: Rankings,
     method: Method = "insertion",
     *,
     time_limit: float | None = None,
     verbose: bool = False,
-) -> KemenyConsensus:
+) -> Consensus:
     """Find the order with the smallest sum of Kendall distances to the rankings (Kemeny 1959).
 
     Top-K lists, rankings with ties and subset rankings contribute only the pairs that they order.
 
     Parameters
     ----------
-    rankings : Rankings or PartitionedRankings
+    rankings : Rankings or dict of lists
         The rankings to merge; their weights are used.
     method : {"adjacent", "insertion", "exact"}
         ``"adjacent"`` is the search of Hamm and Belkin (2015): from the average ranking, swap the
@@ -239,8 +179,8 @@ def kemeny(
 
     Returns
     -------
-    KemenyConsensus
-        ``n_optimal`` is the number of best orders. ``optimal`` is True if the bound proves that no
+    Consensus
+        ``optimal`` is True if the bound proves that no
         order is better; with fractional weights, to within one part in a million of the score.
 
     Notes
@@ -255,10 +195,10 @@ def kemeny(
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["a", "b", "c"], ["b", "c", "a"]], items=["a", "b", "c"])
     >>> rs.kemeny(votes, method="exact")
-    KemenyConsensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True, n_optimal=1)
+    Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
     deadline = _require_deadline(time_limit, method)
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     if n_open := count_open_pairs(rankings):
         C = rankings.n_items
         warnings.warn(
@@ -270,9 +210,11 @@ def kemeny(
 
 
 def find_order(
-    rankings: AnyRankings, method: Method, deadline: float = np.inf, *, verbose: bool = False
-) -> KemenyConsensus:
+    rankings: Rankings, method: Method, deadline: float = np.inf, *, verbose: bool = False
+) -> Consensus:
     """Return what `kemeny` does, without checks."""
+    if (own := only_order(rankings)) is not None:
+        return Consensus(own, lambda: (0.0, 0.0))
     classes = _sort_classes(rankings)
     sizes = np.array([len(items) for items in classes])
     first = np.array([items[0] for items in classes])
@@ -287,26 +229,23 @@ def find_order(
         gap = _majority_gap(W, score)
     found = settle_ties(W, found)
     order = tuple(rankings.items[i] for number in found for i in classes[number])
-    names = [rankings.items[i] for i in np.concatenate(classes)]
-
-    def compare_items() -> NDArray[np.float64]:
-        """Return the precedences of items: alike ones have those of their class."""
-        number = np.repeat(np.arange(len(sizes)), sizes)
-        return np.asarray((W / (sizes[:, None] * sizes))[np.ix_(number, number)])
-
-    return KemenyConsensus(order, lambda: (score, gap), names, compare_items)
+    return Consensus(order, lambda: (score, gap))
 
 
-def count_open_pairs(rankings: AnyRankings) -> int:
-    """Return how many pairs of items no ranking compares, if some rankings are of subsets."""
-    found = reduce_parts(rankings, _count_subsets)
-    return 0 if found[0] == 0 else int(np.count_nonzero(np.triu(found[1] == 0, 1)))
+def only_order(rankings: Rankings) -> tuple[str, ...] | None:
+    """The order of all items, if all rankings are equal, strict and full: no table is needed."""
+    counted = keep_counted(rankings)
+    if counted.n_listed.min() < counted.n_items or len(only := merge_copies(counted)[0]) > 1:
+        return None
+    return None if only.has_ties else tuple(only.items[i] for i in only.codes)
 
 
-def _count_subsets(rankings: Rankings) -> tuple[int, NDArray[np.float64]]:
-    """Return the number of subset rankings, and the weight of those that compare each pair."""
+def count_open_pairs(rankings: Rankings) -> int:
+    """How many pairs of items no ranking compares, if some rankings are of subsets."""
+    if not rankings.is_subset.any():
+        return 0
     W = precedence(rankings)
-    return int(rankings.is_subset.sum()), W + W.T + count_ties(rankings)
+    return int(np.count_nonzero(np.triu(W + W.T + count_ties(rankings) == 0, 1)))
 
 
 def _require_deadline(time_limit: float | None, method: str) -> float:
@@ -319,7 +258,7 @@ def _require_deadline(time_limit: float | None, method: str) -> float:
     return monotonic() + require_number("time_limit", time_limit, above=0)
 
 
-def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
+def _sort_classes(rankings: Rankings) -> list[NDArray[np.intp]]:
     """Return the items in classes of alike ones, in the canonical order of their first items.
 
     Some best order has the items of each class next to each other: moving all of them to the best

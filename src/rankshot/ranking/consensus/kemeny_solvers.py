@@ -12,18 +12,17 @@ integral; if it is not, the same constraints go to the integer solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations
 from time import monotonic
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
-
-from rankshot.core.progress import ProgressLine
+from tqdm.auto import tqdm
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
@@ -34,9 +33,7 @@ STRETCH = 12
 LEAST_GAIN = 1e-12
 """Gains smaller than this fraction of the largest weight are rounding errors."""
 FEW_ITEMS = 10
-"""So many items are ordered by dynamic programming, which is faster than any search."""
-MOST_COUNTED = 16
-"""The best orders of more items, of which majorities make a cycle, are not counted."""
+"""Up to this many items are ordered by dynamic programming, which is faster than any search."""
 TOLERANCE = 1e-6
 """The accuracy of the linear solver."""
 ROWS_PER_ITEM = 50
@@ -182,61 +179,26 @@ def settle_ties(W: Floats, order: Items) -> Items:
 
 
 def order_few(W: Floats) -> Items:
-    """Return the best order of at most `FEW_ITEMS` items; the first of several."""
-    return np.array(next(iter(BestOrders(W))), np.intp)
-
-
-class BestOrders:
-    """The best orders of a few items, sorted by item numbers.
+    """Return the best order of at most `FEW_ITEMS` items; the first of several by item numbers.
 
     The least cost of the items S that are left is that of S without its first item i, plus the
     weight of the rankings that place others of S before i. A set is a number, item i its i-th bit.
     """
-
-    def __init__(self, W: Floats) -> None:
-        self._n = n = len(W)
-        self._slack = LEAST_GAIN * n * max(float(W.sum()), 1e-300)
-        self._least, self._passed = np.zeros(1 << n), np.zeros((1 << n, n))
-        for j in range(n):
-            self._passed[1 << j : 2 << j] = self._passed[: 1 << j] + W[j]
-        for sets, items, others in _sets_by_size(n):
-            self._least[sets] = (self._least[others] + self._passed[others, items]).min(axis=1)
-
-    @cached_property
-    def count(self) -> int:
-        """How many orders are best."""
-        counts = np.ones(1 << self._n)
-        for sets, items, others in _sets_by_size(self._n):
-            cost = self._least[others] + self._passed[others, items]
-            is_best = cost <= self._least[sets][:, None] + self._slack
-            counts[sets] = (counts[others] * is_best).sum(axis=1)
-        return int(counts[-1])
-
-    def __iter__(self) -> Iterator[tuple[int, ...]]:
-        return self._order((1 << self._n) - 1)
-
-    def _order(self, left: int) -> Iterator[tuple[int, ...]]:
-        """Yield the best orders of a set."""
-        if left == 0:
-            yield ()
-        items = np.flatnonzero(left >> np.arange(self._n) & 1)
-        others = left - (1 << items)
-        cost = self._least[others] + self._passed[others, items]
-        for i in items[cost <= self._least[left] + self._slack].tolist():
-            for rest in self._order(left - (1 << i)):
-                yield (i, *rest)
-
-
-def find_best_orders(W: Floats) -> list[tuple[Items, BestOrders]] | None:
-    """Return groups of items, best first, and the best orders of each; None if one is too large.
-
-    In every best order, items that a majority prefers to all others come before these, so the
-    best orders of all items are those of the groups, one after another.
-    """
-    groups = majority_groups((W >= W.T) & ~np.eye(len(W), dtype=bool))
-    if max(map(len, groups)) > MOST_COUNTED:
-        return None
-    return [(group, BestOrders(W[np.ix_(group, group)])) for group in groups]
+    n = len(W)
+    slack = LEAST_GAIN * n * max(float(W.sum()), 1e-300)
+    least, passed = np.zeros(1 << n), np.zeros((1 << n, n))
+    for j in range(n):
+        passed[1 << j : 2 << j] = passed[: 1 << j] + W[j]
+    for sets, items, others in _sets_by_size(n):
+        least[sets] = (least[others] + passed[others, items]).min(axis=1)
+    order, left = [], (1 << n) - 1
+    while left:
+        every = np.flatnonzero(left >> np.arange(n) & 1)
+        rest = left - (1 << every)
+        is_best = least[rest] + passed[rest, every] <= least[left] + slack
+        order.append(int(every[is_best.argmax()]))
+        left -= 1 << order[-1]
+    return np.array(order, np.intp)
 
 
 @lru_cache(maxsize=FEW_ITEMS + 1)
@@ -265,11 +227,11 @@ def solve_exactly(
     parts = [W[np.ix_(group, group)] for group in groups]
     orders = [_search_group(part, deadline) for part in parts]
     gap = 0.0
-    with ProgressLine("kemeny", enabled=verbose) as line:
+    with tqdm(desc="kemeny", unit="round", disable=not verbose) as bar:
         for number, part in enumerate(parts):
             if len(part) > FEW_ITEMS:
                 program = OrderProgram(part)
-                orders[number], excess = _prove(program, orders[number], deadline, line.update)
+                orders[number], excess = _prove(program, orders[number], deadline, bar)
                 gap += excess
     return np.concatenate([group[best] for group, best in zip(groups, orders, strict=True)]), gap
 
@@ -417,9 +379,7 @@ class OrderProgram:
         return x, self.scale * (float(least) + rest) + self.constant
 
 
-def _prove(
-    program: OrderProgram, order: Items, deadline: float, report: Callable[[str], None]
-) -> tuple[Items, float]:
+def _prove(program: OrderProgram, order: Items, deadline: float, bar: Any) -> tuple[Items, float]:
     """Return the best order found, and by how much at most its score exceeds the best."""
     score, bound = reversed_weight(program.W, order), program.floor
     x = program.start()
@@ -442,8 +402,8 @@ def _prove(
         rounded = program.round(x, deadline)
         if (rounded_score := reversed_weight(program.W, rounded)) < score:
             order, score = rounded, rounded_score
-        n_rows = program.limits.size
-        report(f"{len(program.W)} items, {n_rows} rows, bound {bound:.2f} of {score:g}")
+        bar.set_postfix(items=len(program.W), bound=bound, score=score, refresh=False)
+        bar.update()
     return order, program.gap(score, bound)
 
 

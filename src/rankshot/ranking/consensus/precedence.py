@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.errors import InputError
 from rankshot.ranking.matrices import (
     ABSENT,
     iterate_blocks,
@@ -13,16 +14,15 @@ from rankshot.ranking.matrices import (
     levels,
     middle_places,
 )
-from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
+MOST_ITEMS = 16_000
+"""A table of the pairs of more items takes more than 2 GB."""
 DENSE_ADVANTAGE = 16
 """Comparing this many pairs of bytes takes as long as counting one pair of a list."""
 
 
-def precedence(
-    rankings: AnyRankings, among: NDArray[np.integer] | None = None
-) -> NDArray[np.float64]:
+def precedence(rankings: Rankings, among: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
     """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
 
     ``among``, if given, are the numbers of the items that are compared, in the order of W.
@@ -32,15 +32,17 @@ def precedence(
     that m of its g items belong to the first K, each of them precedes the items after the tie
     with probability m/g, which is the weight that counts.
     """
-    return reduce_parts(rankings, _count_precedence, among)
-
-
-def _count_precedence(
-    rankings: Rankings, among: NDArray[np.integer] | None = None
-) -> NDArray[np.float64]:
     C = rankings.n_items
+    size = C if among is None else len(among)
+    if size > MOST_ITEMS:
+        raise InputError(
+            "rankings",
+            size,
+            f"items are too many for a table of all pairs ({8e-9 * size**2:,.0f} GB)",
+            hint=f"rank at most {MOST_ITEMS:,} items, or use borda",
+        )
     if among is not None and len(among) == C:
-        return np.asarray(_count_precedence(rankings)[np.ix_(among, among)])
+        return np.asarray(precedence(rankings)[np.ix_(among, among)])
     if among is not None:
         blocks = iterate_blocks(rankings, C)
         return np.asarray(sum(_count_in_tables(block, among) for block in blocks))
@@ -129,23 +131,19 @@ def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float
 # ---- Average places
 
 
-def average_places(rankings: AnyRankings) -> NDArray[np.float64]:
+def average_places(rankings: Rankings) -> NDArray[np.float64]:
     """Return the mean place of every item, as a fraction of the ranking's length.
 
     An item that no ranking lists has 1, which is after all others.
     """
-    total, weight, listed = reduce_parts(rankings, _sum_places)
+    total, weight, listed = _sum_places(rankings)
     return np.where(listed > 0, total / np.where(listed > 0, weight, 1.0), 1.0)
 
 
-def item_weights(rankings: AnyRankings) -> NDArray[np.float64]:
+def item_weights(rankings: Rankings) -> NDArray[np.float64]:
     """Return the weight of the rankings that list each item."""
-    return reduce_parts(rankings, _sum_listed)
-
-
-def _sum_listed(part: Rankings) -> NDArray[np.float64]:
-    weights = part.weights[part.entry_rows]
-    return np.bincount(part.codes, weights, minlength=part.n_items).astype(float)
+    weights = rankings.weights[rankings.entry_rows]
+    return np.bincount(rankings.codes, weights, minlength=rankings.n_items).astype(float)
 
 
 def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -181,12 +179,12 @@ def _sum_places(
     return total, weight, listed
 
 
-def average_order(rankings: AnyRankings) -> tuple[str, ...]:
+def average_order(rankings: Rankings) -> tuple[str, ...]:
     """Order the items by their average place; names break ties."""
     return tuple(rankings.items[i] for i in sort_by_average(rankings))
 
 
-def sort_by_average(rankings: AnyRankings) -> NDArray[np.intp]:
+def sort_by_average(rankings: Rankings) -> NDArray[np.intp]:
     """Sort the items by average place, then by name: the order of the columns has no effect."""
     average = np.round(average_places(rankings), 12)
     return np.lexsort((np.array(rankings.items), average))

@@ -12,23 +12,24 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.kemeny import Consensus, make_consensus
 from rankshot.ranking.consensus.kemeny_solvers import majority_groups
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.matrices import group_ties
-from rankshot.ranking.parts import AnyRankings, require_one_subject
+from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 
 
-def copeland(rankings: AnyRankings) -> Consensus:
+def copeland(rankings: Rankings) -> Consensus:
     """Order the items by how many others they beat, minus how many beat them (Copeland 1951).
 
     Items with equal numbers are tied.
 
     Parameters
     ----------
-    rankings : Rankings or PartitionedRankings
+    rankings : Rankings or dict of lists
         The rankings to merge; their weights are used.
 
     Examples
@@ -38,14 +39,14 @@ def copeland(rankings: AnyRankings) -> Consensus:
     >>> rs.copeland(votes).order
     ('a', ('b', 'c'))
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     W = precedence(rankings)
     beats = _find_majorities(W, rankings)
     losses_minus_wins = beats.sum(axis=0) - beats.sum(axis=1)
     return make_consensus(rankings, group_ties(losses_minus_wins, tolerance=0.5), W)
 
 
-def schulze(rankings: AnyRankings) -> Consensus:
+def schulze(rankings: Rankings) -> Consensus:
     """Order the items by Schulze's method: the strongest paths of majorities.
 
     A path is as strong as its weakest majority, and a majority is as strong as the weight of the
@@ -56,7 +57,7 @@ def schulze(rankings: AnyRankings) -> Consensus:
 
     Parameters
     ----------
-    rankings : Rankings or PartitionedRankings
+    rankings : Rankings or dict of lists
         The rankings to merge; their weights are used.
 
     References
@@ -72,7 +73,7 @@ def schulze(rankings: AnyRankings) -> Consensus:
     >>> rs.schulze(votes).order
     ('a', 'b', 'c')
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     W = precedence(rankings)
     path = np.where(W > W.T, W, 0.0)
     for k in range(len(path)):
@@ -82,7 +83,7 @@ def schulze(rankings: AnyRankings) -> Consensus:
     return make_consensus(rankings, group_ties(n_better, tolerance=0.5), W)
 
 
-def ranked_pairs(rankings: AnyRankings) -> Consensus:
+def ranked_pairs(rankings: Rankings) -> Consensus:
     """Order the items by Tideman's ranked pairs: majorities are locked in, the strongest first.
 
     A majority that would close a cycle with stronger ones is skipped. The strength of a majority
@@ -94,7 +95,7 @@ def ranked_pairs(rankings: AnyRankings) -> Consensus:
     Parameters
     ----------
     rankings : Rankings
-        The rankings to merge, in memory or in parts; their weights are used.
+        The rankings to merge; their weights are used.
 
     References
     ----------
@@ -109,7 +110,7 @@ def ranked_pairs(rankings: AnyRankings) -> Consensus:
     >>> rs.ranking.ranked_pairs(votes).order
     ('a', 'b', 'c')
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     W = precedence(rankings)
     winners, losers = np.nonzero(_find_majorities(W, rankings))
     strength = W[winners, losers]
@@ -131,7 +132,7 @@ def ranked_pairs(rankings: AnyRankings) -> Consensus:
     return make_consensus(rankings, group_ties(better.sum(axis=0), tolerance=0.5), W)
 
 
-def minimax(rankings: AnyRankings) -> Consensus:
+def minimax(rankings: Rankings) -> Consensus:
     """Order the items by their worst defeat, the smallest first (Simpson 1969, Kramer 1977).
 
     A defeat is as bad as the weight of the rankings that agree with it ("winning votes"). Items
@@ -140,7 +141,7 @@ def minimax(rankings: AnyRankings) -> Consensus:
     Parameters
     ----------
     rankings : Rankings
-        The rankings to merge, in memory or in parts; their weights are used.
+        The rankings to merge; their weights are used.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def minimax(rankings: AnyRankings) -> Consensus:
     >>> rs.ranking.minimax(votes).order
     ('a', 'b', 'c')
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     W = precedence(rankings)
     worst = np.where(W > W.T, W, 0.0).max(axis=0)
     worst[item_weights(rankings) == 0] = np.inf
@@ -158,13 +159,13 @@ def minimax(rankings: AnyRankings) -> Consensus:
     return make_consensus(rankings, group_ties(place, tolerance=0.5), W)
 
 
-def condorcet_winner(rankings: AnyRankings) -> str | None:
+def condorcet_winner(rankings: Rankings) -> str | None:
     """Return the item that beats every other one, or None if there is none.
 
     Parameters
     ----------
     rankings : Rankings
-        Rankings of any kind, in memory or in parts; their weights are used.
+        Rankings of any kind; their weights are used.
 
     Examples
     --------
@@ -173,19 +174,19 @@ def condorcet_winner(rankings: AnyRankings) -> str | None:
     >>> rs.ranking.condorcet_winner(votes)
     'a'
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     wins = _find_majorities(precedence(rankings), rankings).sum(axis=1)
     best = int(wins.argmax())
     return rankings.items[best] if wins[best] == rankings.n_items - 1 else None
 
 
-def smith_set(rankings: AnyRankings) -> tuple[str, ...]:
+def smith_set(rankings: Rankings) -> tuple[str, ...]:
     """Return the smallest set of items that beat every item outside it (Smith 1973), by name.
 
     Parameters
     ----------
     rankings : Rankings
-        Rankings of any kind, in memory or in parts; their weights are used.
+        Rankings of any kind; their weights are used.
 
     Examples
     --------
@@ -195,13 +196,13 @@ def smith_set(rankings: AnyRankings) -> tuple[str, ...]:
     >>> rs.ranking.smith_set(votes)
     ('a', 'b', 'c')
     """
-    require_one_subject(rankings)
+    rankings = require_one_subject(rankings)
     unbeaten = ~_find_majorities(precedence(rankings), rankings).T
     np.fill_diagonal(unbeaten, val=False)
     return tuple(sorted(rankings.items[i] for i in majority_groups(unbeaten)[0]))
 
 
-def _find_majorities(W: Floats, rankings: AnyRankings) -> NDArray[np.bool_]:
+def _find_majorities(W: Floats, rankings: Rankings) -> NDArray[np.bool_]:
     """Return which item beats which by ``W``; the items that no ranking lists beat nothing."""
     listed = item_weights(rankings) > 0
     return np.asarray((W > W.T) | (listed[:, None] & ~listed))

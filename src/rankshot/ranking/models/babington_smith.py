@@ -23,15 +23,15 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
-from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import read_item_table
-from rankshot.ranking.matrices import completed_orders, iterate_choices
-from rankshot.ranking.parts import (
+from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
     require_sample_length,
 )
+from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.construction import read_item_table
+from rankshot.ranking.matrices import completed_orders, iterate_choices
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -137,7 +137,7 @@ class BabingtonSmith(Estimator):
         require_number("regularization", self.regularization, above=0, below=np.inf)
         require_number("tol", self.tol, least=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
-        require_one_subject(require_rankings(rankings))
+        rankings = require_one_subject(rankings)
         refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:
             raise RankshotError("BabingtonSmith cannot be fitted to ties: break or drop them")

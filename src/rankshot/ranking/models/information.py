@@ -14,7 +14,6 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import row_starts
-from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -28,7 +27,7 @@ ends at 1e-15, and one ranking that contradicts a million others leaves 1e-7."""
 # ---- Does an estimate exist?
 
 
-def require_estimable(rankings: AnyRankings) -> None:
+def require_estimable(rankings: Rankings) -> None:
     """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
 
     It exists if and only if the graph of "was placed before" is strongly connected: the items
@@ -37,7 +36,7 @@ def require_estimable(rankings: AnyRankings) -> None:
     Such ties are left out, and an estimate that depends on them is refused. All rankings count,
     whatever their weight.
     """
-    before, n_cut = reduce_parts(rankings, _count_neighbours)
+    before, n_cut = _count_neighbours(rankings)
     count, label = connected_components(before, connection="strong")
     if count > 1:
         verdict = "may not exist (ties that K cuts are ignored)" if n_cut else "does not exist"

@@ -13,7 +13,7 @@ order, in g steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,20 +32,11 @@ from rankshot.core.validation import (
     require_whole_number,
     require_whole_numbers,
 )
+from rankshot.ranking.checks import refuse_partial, require_one_subject, require_sample_length
 from rankshot.ranking.consensus.kemeny import METHODS, kemeny
 from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.construction import count_places
-from rankshot.ranking.parts import (
-    AnyRankings,
-    map_rows,
-    reduce_parts,
-    refuse_partial,
-    require_any_rankings,
-    require_one_subject,
-    require_sample_length,
-    with_items,
-)
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -92,6 +83,9 @@ class Mallows(Estimator):
     in the consensus. The centre is then close to the maximum-likelihood centre, but not always
     equal to it.
 
+    The maximum-likelihood centre of top-K lists is not unique: the order of the items that no list
+    contains has no influence on the likelihood. These items are sorted by name, after all others.
+
     References
     ----------
     Fligner and Verducci (1986), Distance based ranking models. JRSS B 48.
@@ -125,22 +119,22 @@ class Mallows(Estimator):
         names = as_names(center, "center")
         return cls()._with_center(names, names, spread)
 
-    def fit(self, rankings: AnyRankings) -> Mallows:
+    def fit(self, rankings: Rankings) -> Mallows:
         """Find the centre, then the spread that makes the rankings most probable.
 
         Parameters
         ----------
-        rankings : Rankings or PartitionedRankings
+        rankings : Rankings or dict of lists
             Full or top-K rankings; their weights are used.
         """
-        require_one_subject(rankings)
+        rankings = require_one_subject(rankings)
         center = self._find_center(rankings)
-        return self._fit_spread(rankings.items, center, reduce_parts(rankings, _add_up, center))
+        sums = MallowsStatistics(rankings, center).add_up(rankings.weights)
+        return self._fit_spread(rankings.items, center, sums)
 
-    def _find_center(self, rankings: AnyRankings) -> tuple[str, ...]:
+    def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
         require_choice("method", self.method, (*METHODS, "borda"))
-        if isinstance(rankings, Rankings):
-            refuse_partial(rankings, NO_SUBSETS)
+        refuse_partial(rankings, NO_SUBSETS)
         if self.method == "borda":
             return average_order(rankings)
         return cast("tuple[str, ...]", kemeny(rankings, self.method).order)
@@ -160,11 +154,11 @@ class Mallows(Estimator):
         self.spread_ = spread
         return self
 
-    def log_prob(self, rankings: AnyRankings) -> Any:
-        """Return the log-probability of each ranking; a lazy array for rankings in parts."""
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Log-probability of each ranking."""
         check_is_fitted(self)
-        rankings = with_items(require_any_rankings(rankings), self.items_)
-        return map_rows(rankings, _log_prob, self.center_, self.spread_)
+        rankings = require_rankings(rankings).with_items(self.items_)
+        return MallowsStatistics(rankings, self.center_).log_prob(self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` top-``k`` rankings (full by default), with the seed ``random_state``.
@@ -364,14 +358,6 @@ class MallowsSums(NamedTuple):
         slope = float(self.by_length @ (mean[-1] - mean[::-1]) - self.by_tie @ mean)
         slope -= self.distance
         return slope - sum(float(cut.weights @ _log_drawn(spread, cut)[1]) for cut in self.cuts)
-
-
-def _add_up(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
-    return MallowsStatistics(rankings, center).add_up(rankings.weights)
-
-
-def _log_prob(rankings: Rankings, center: tuple[str, ...], spread: float) -> Floats:
-    return MallowsStatistics(rankings, center).log_prob(spread)
 
 
 def _count_passed(rankings: Rankings, rank: Ints) -> Ints:

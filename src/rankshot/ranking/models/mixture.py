@@ -16,17 +16,17 @@ from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
 from rankshot.core.newton import maximize
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
+from rankshot.ranking.checks import (
+    keep_counted,
+    merge_copies,
+    require_one_subject,
+)
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
 from rankshot.ranking.models.plackett_luce import Likelihood, PlackettLuce
 from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.models.robust_errors import centre
-from rankshot.ranking.parts import (
-    keep_counted,
-    merge_copies,
-    require_one_subject,
-)
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -141,7 +141,7 @@ class RankingMixture(Estimator):
         rankings : Rankings
             Rankings that the model accepts; their weights are used.
         """
-        require_one_subject(require_rankings(rankings))
+        rankings = require_one_subject(rankings)
         require_whole_number("n_groups", self.n_groups)
         require_whole_number("n_starts", self.n_starts)
         require_whole_number("max_iter", self.max_iter)

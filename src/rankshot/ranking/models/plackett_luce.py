@@ -1,7 +1,6 @@
 """The Plackett-Luce model: items are chosen one by one, in proportion to their worths.
 
-`Likelihood` adds up the log-probabilities of rankings for the solver; `PartsLikelihood` does so
-for rankings in parts, of which each worker holds one at a time.
+`Likelihood` adds up the log-probabilities of rankings for the solver.
 
 A common factor of all worths has no effect, so the rows of the matrix of second derivatives add
 up to zero, and its entries off the diagonal tell all of it. Entry (a, b) is B_ab = Σ p_a p_b over
@@ -25,7 +24,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +41,12 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
+from rankshot.ranking.checks import (
+    keep_counted,
+    merge_copies,
+    require_one_subject,
+    require_sample_length,
+)
 from rankshot.ranking.construction import Entries, row_starts
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
@@ -55,25 +59,13 @@ from rankshot.ranking.models.plackett_luce_stages import (
     log_prob,
     split_by_width,
 )
-from rankshot.ranking.parts import (
-    AnyRankings,
-    RankingParts,
-    keep_counted,
-    map_parts,
-    map_rows,
-    merge_copies,
-    require_any_rankings,
-    require_one_subject,
-    require_sample_length,
-    with_items,
-)
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 TIED = 1e-6
 """Items whose log-worths differ by less are tied in the mode: solvers are not exact."""
 FEW_RANKINGS = 64
-"""So many rankings are fitted as fast as equal ones are merged."""
+"""Up to this number, merging equal rankings takes as long as it saves."""
 
 
 class WorthModel(Estimator, ABC):
@@ -223,24 +215,25 @@ class PlackettLuce(WorthModel):
         ]
         return cls(regularization=0.0)._with_log_worths(as_names(worths), np.log(values))
 
-    def fit(self, rankings: AnyRankings) -> PlackettLuce:
+    def fit(self, rankings: Rankings) -> PlackettLuce:
         """Estimate the worths.
 
         Parameters
         ----------
-        rankings : Rankings or PartitionedRankings
+        rankings : Rankings or dict of lists
             Full, top-K or subset rankings, with or without ties; their weights are used.
         """
         self._require_settings()
-        weight = require_one_subject(rankings).weight
+        rankings = require_one_subject(rankings)
+        weight = float(rankings.weights.sum())
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
-        counted = keep_counted(map_parts(rankings, _divide_weights, weight))
-        if isinstance(counted, Rankings) and len(counted) > FEW_RANKINGS:
+        counted = keep_counted(replace(rankings, weights=rankings.weights / weight))
+        if len(counted) > FEW_RANKINGS:
             counted = merge_copies(counted)[0]
         if self.regularization == 0:
             require_estimable(counted)
         class_of = alike_items(counted)
-        likelihood = build_likelihood(counted, class_of)
+        likelihood = Likelihood(counted, class_of)
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, weight) / weight
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
@@ -249,15 +242,12 @@ class PlackettLuce(WorthModel):
         self.log_likelihood_ = weight * (found.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
 
-    def log_prob(self, rankings: AnyRankings) -> Any:
-        """Return the log-probability of each ranking, accurate for any ratio of worths.
-
-        It is a lazy array for rankings in parts.
-        """
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Log-probability of each ranking, accurate for any ratio of worths."""
         check_is_fitted(self)
-        return map_rows(require_any_rankings(rankings), log_prob, self.items_, self.log_worths_)
+        return log_prob(require_rankings(rankings), self.items_, self.log_worths_)
 
-    def covariance(self, rankings: AnyRankings) -> Floats:
+    def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, from the information in ``rankings``.
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
@@ -273,9 +263,8 @@ class PlackettLuce(WorthModel):
                [-0.0333,  0.0333]])
         """
         check_is_fitted(self)
-        require_one_subject(rankings)
-        rankings = with_items(rankings, self.items_)
-        information = build_likelihood(rankings).information(self.log_worths_)
+        rankings = require_one_subject(rankings).with_items(self.items_)
+        information = Likelihood(rankings).information(self.log_worths_)
         return invert_information(information, self.items_, self.regularization)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
@@ -303,10 +292,6 @@ class PlackettLuce(WorthModel):
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
-
-
-def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
-    return replace(rankings, weights=rankings.weights / unit)
 
 
 def maximize_likelihood(
@@ -622,34 +607,3 @@ def _list_classes(rankings: Rankings, class_of: NDArray[np.intp]) -> Rankings:
     )
     names = tuple(rankings.items[i] for i in representatives)
     return replace(rankings, items=names, **lists._asdict())
-
-
-# ---- Rankings in parts
-
-
-class PartsLikelihood(Likelihood):
-    """The same as `Likelihood` for rankings in parts: each value is one pass over all parts."""
-
-    def __init__(self, rankings: RankingParts, class_of: NDArray[np.intp]) -> None:
-        self.counts: NDArray[np.int64] = np.bincount(class_of)
-        self.n_classes = len(self.counts)
-        self._add_up = rankings.prepare(Likelihood, class_of, 0)
-        self.wins = self._add_up(attrgetter("wins"))
-
-    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Add up those of the parts."""
-        found: tuple[float, Floats] = self._add_up(Likelihood.value_and_expected, theta)
-        return found
-
-    def curvature(self, theta: Floats) -> Curvature:
-        """Add up those of the parts."""
-        found: Curvature = self._add_up(Likelihood.curvature, theta)
-        return found
-
-
-def build_likelihood(rankings: AnyRankings, class_of: NDArray[np.intp] | None = None) -> Likelihood:
-    """Return the likelihood of rankings, in parts or not."""
-    if isinstance(rankings, Rankings):
-        return Likelihood(rankings, class_of)
-    every = np.arange(rankings.n_items) if class_of is None else class_of
-    return PartsLikelihood(keep_counted(rankings), every)

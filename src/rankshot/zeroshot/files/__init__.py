@@ -1,1 +1,1 @@
-"""Files of a zero-shot run: tables of scores (CSV, Parquet, .npz), predictions, true labels."""
+"""Files of a zero-shot run: tables of scores (CSV, Parquet), predictions, true labels."""

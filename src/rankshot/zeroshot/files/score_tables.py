@@ -1,9 +1,8 @@
-"""Tables of a classifier's scores: CSV, Parquet and .npz, read in batches; the first two written.
+"""Tables of a classifier's scores: CSV and Parquet, read and written in batches.
 
 Tables of scores may have millions of rows. So a table is never completely in memory: every call
 of `ScoreTable.batches` reads the file again, one batch at a time. Large row groups of Parquet, as
-most programs write them, are first copied to a temporary file. Only .npz files, which NumPy writes
-from memory, are read as a whole.
+most programs write them, are first copied to a temporary file.
 """
 
 from __future__ import annotations
@@ -39,17 +38,15 @@ from rankshot.core.tables import (
     read_columns,
     require_numbers,
 )
-from rankshot.core.validation import as_names, require_choice, require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.scores import (
-    KINDS,
     LARGEST_SCORE,
     Floats,
     Kind,
     Scores,
     are_probabilities,
     as_floats,
-    column_name,
     n_columns,
 )
 
@@ -64,15 +61,14 @@ SCORE_TYPES = (
     *("one-vs-rest-logits", "one-vs-rest-probabilities", ONE_VS_ONE),
 )
 """What the numbers in a table may be; with auto, the first rows tell."""
-ENDINGS = (".csv", ".parquet", ".npz")
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
 FEATURE_ROWS = 256
 """Rows of features that are read at a time."""
 FEATURE_RULE = Rule("features must be finite numbers")
-NUMBERS, NAMES = "fiu", "Uiu"
-"""The kinds of NumPy types that arrays of numbers, and of names, may have."""
+NUMBERS = "fiu"
+"""The kinds of NumPy types that are numbers."""
 Block = tuple[Sequence[str], Scores]
 """The ids of some rows, and their scores."""
 Rows = tuple[NDArray[np.object_] | None, Scores]
@@ -239,7 +235,7 @@ class ScoreTable:
 def open_scores(
     path: str | Path, batch_rows: int | None = None, *, allow_empty: bool = False
 ) -> ScoreTable:
-    r"""Open a table of a classifier's scores: CSV, Parquet or .npz.
+    r"""Open a table of a classifier's scores: CSV or Parquet.
 
     Scores in float32 stay float32 (in Parquet, if all columns are); all others become float64.
 
@@ -247,13 +243,9 @@ def open_scores(
     ----------
     path : str or Path
         CSV and Parquet have one column per seen class, named by it, and optionally a column
-        ``id``. A folder of Parquet parts is read as one table. An .npz file has the arrays
-        ``scores``, ``classes`` (the names of the classes) and optionally ``id``. Its scores have
-        one column per class or, one-vs-one, one column per pair of classes, in the order of
-        ``numpy.triu_indices``. Three columns of three classes are interpreted as classes, unless
-        an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`). Features, by
-        which labelled examples are compared, are an array ``features`` of an .npz file, or a
-        column ``features`` of lists of numbers in Parquet; CSV has none.
+        ``id``. A folder of Parquet parts is read as one table. Features, by which labelled
+        examples are compared, are a column ``features`` of lists of numbers in Parquet; CSV has
+        none. Parquet files that `rankshot.recognition.write_scores` wrote may be one-vs-one.
     batch_rows : int, optional
         The maximum number of rows in a batch. By default, a batch has about a million scores.
     allow_empty : bool
@@ -274,8 +266,6 @@ def open_scores(
     path = Path(path)
     if batch_rows is not None:
         batch_rows = require_whole_number("batch_rows", batch_rows)
-    if path.suffix == ".npz" and not path.is_dir():
-        return _read_npz(path, batch_rows)
     headers = ((part, _read_header(part)) for part in _list_parts(path))
     # A part without rows, because all inputs were skipped, says less.
     first = found = next(headers)
@@ -297,9 +287,9 @@ def _count_batch_rows(items: Sequence[str], kind: Kind, n_features: int) -> int:
 def _list_parts(path: Path) -> list[Path]:
     """Return a file, or the parts of a dataset in a folder, sorted by name."""
     if not path.is_dir():
-        if path.suffix not in ENDINGS and not path.exists():
+        if path.suffix not in TABLE_ENDINGS and not path.exists():
             raise RankshotError(f"{path}: no such file or folder")
-        require_ending(path, ENDINGS)
+        require_ending(path, TABLE_ENDINGS)
         return [path]
     names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
     parts = [path / name for name in names if not str(name).startswith(("_", "."))]
@@ -352,88 +342,6 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
         )
     with prefix_errors(path):
         return as_names(items, "the header")
-
-
-# -------------------------------------------------------------------- .npz archives
-
-
-def _read_npz(path: Path, batch_rows: int | None) -> ScoreTable:
-    """Return the scores of an archive, all in memory."""
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = dict(archive.items())
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise RankshotError(
-            f"{path}: not a complete .npz file of numbers and text ({error})"
-        ) from None
-    with prefix_errors(path):
-        scores = _require_array(arrays, "scores", NUMBERS)
-        items = as_names(_require_array(arrays, "classes", NAMES).ravel().tolist(), "'classes'")
-        ids = _require_array(arrays, ID, NAMES).astype(str) if ID in arrays else None
-        kind = _find_kind(scores.shape, items, arrays.get("kind"))
-        if ids is not None and ids.shape != scores.shape[:1]:
-            raise RankshotError(f"'scores' has the shape {scores.shape}, {ID!r} {ids.shape}")
-        features, n_features = None, 0
-        if FEATURES in arrays:
-            features = as_floats(_require_array(arrays, FEATURES, NUMBERS))
-            if features.ndim != 2 or len(features) != len(scores):
-                raise RankshotError(
-                    f"{FEATURES!r} must be numbers of shape ({len(scores)}, d), not "
-                    f"{features.dtype} of shape {features.shape}"
-                )
-            n_features = features.shape[1]
-    if not len(scores):
-        raise RankshotError(f"{path}: the table has no rows")
-    # Extended precision may overflow; infinite scores are refused below.
-    with np.errstate(over="ignore"):
-        is_single = scores.dtype.newbyteorder("=") == np.float32
-        values: Floats = scores.astype(np.float32 if is_single else np.float64)
-    where = f"{path}: row {{}}".format
-    require_numbers(values, RULE, where, lambda j: column_name(items, kind, j))
-    if features is not None:
-        require_numbers(features, FEATURE_RULE, where, "feature {}".format)
-    names = None if ids is None else as_text_array(ids.tolist())
-    if names is not None and "" in names:
-        raise RankshotError(f"{where(names.tolist().index(''))}: {ID!r} is empty")
-    whole = Scores.from_validated(values, items, kind, features)
-    n_rows = min(batch_rows or _count_batch_rows(items, kind, n_features), len(whole))
-    blocks = [slice(begin, begin + n_rows) for begin in range(0, len(whole), n_rows)]
-    kept = [(None if names is None else names[rows], whole[rows]) for rows in blocks]
-    table = ScoreTable(path, items, kind, ids is not None, len(whole), n_rows, n_features)
-    if names is not None:
-        table.require_distinct(Counter(names))
-    return replace(table, kept=kept)
-
-
-def _require_array(arrays: dict[str, NDArray[np.generic]], name: str, kinds: str) -> Table:
-    """Return an array of an archive, which must have numbers or names."""
-    if name not in arrays:
-        raise RankshotError(f"no array {name!r}; the arrays are {quote_names(arrays) or 'none'}")
-    found = arrays[name]
-    if found.dtype.kind not in kinds:
-        what = "numbers" if kinds == NUMBERS else "text"
-        raise RankshotError(
-            f"{name!r} must be {what}, not {found.dtype}; save {name}.astype(str) for names"
-        )
-    return found
-
-
-def _find_kind(shape: tuple[int, ...], items: Sequence[str], given: Table | None) -> Kind:
-    """Return the kind of scores of an archive, by its array ``kind`` or by its shape."""
-    named = None if given is None else str(given.ravel()[0])
-    if named is not None:
-        require_choice("'kind'", named, KINDS)
-    for kind in KINDS:
-        if shape[1:] == (n_columns(len(items), kind),) and named in {None, kind} and shape[1]:
-            return kind
-    C = len(items)
-    raise RankshotError(
-        f"'scores' has the shape {shape}; the {C} 'classes' need (n, {C}), or "
-        f"(n, {n_columns(C, ONE_VS_ONE)}) one-vs-one"
-        f"{'' if named is None else f'; the kind is {named!r}'}"
-    )
 
 
 # -------------------------------------------------------------------- features
@@ -624,7 +532,7 @@ def name_by_columns(
     if wanted not in {0, table.n_features} and table.n_rows != 0:
         raise RankshotError(
             f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "
-            f"{table.n_features}: give the scores with features of the same model (.parquet, .npz)"
+            f"{table.n_features}: give the scores with features of the same model (.parquet)"
         )
     column_of = find_columns(head.inner.seen, table, origin)
     named = head.rename_seen(column_of) if column_of else head

@@ -1,0 +1,255 @@
+"""What the columns of a table mean: one table of names, and the one place that asks.
+
+A column that is named, or that has one clear meaning, is used. One that may mean two things is an
+`InputError` with the option for each meaning and the one that leaves the column out. `Reading`
+names all columns: those that were used, as what, and those that were not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from rankshot.core.columns import Coded, ColumnReader, plain_name
+from rankshot.core.errors import InputError, quote_names
+from rankshot.core.tables import find_column
+
+ROLES = {
+    "tie": {"tie", "ties", "tied", "draw", "drawn", "draws"},
+    "weight": {"weight", "weights"},
+    "count": {"count", "counts", "freq", "frequency"},
+    "target": {"target"},
+    "rater": {
+        "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
+        "reviewer", "evaluator", "assessor", "labeler", "labeller", "session", "crowdworker",
+        "turker", "person", "coder", "grader", "expert", "juror", "panelist", "tester",
+        "referee", "examiner", "scorer", "critic", "prolific", "mturk", "rated", "judged", "by",
+        "annotated", "labeled", "voted", "evaluated", "username", "userid", "worked", "ip",
+        "visitor", "customer", "student", "ranker", "elector", "ballot", "moderator", "contributor",
+    },
+    "cluster": {
+        "prompt", "question", "query", "instruction", "conversation", "dialogue", "dialog",
+    },
+    "time": {"time", "timestamp", "date", "datetime", "tstamp", "created", "at", "updated"},
+}  # fmt: skip
+"""The words of the names of columns. A name has a role if it has one of its words, and otherwise
+only `FILLERS`: ``judge_model``, ``evaluationSessionId``, ``is_tie``."""
+FILLERS = {
+    "id", "ids", "name", "no", "nr", "number", "num", "code", "key", "uuid", "hash", "uid", "pid",
+    "index", "model", "llm", "human", "anonymous", "annotation", "evaluation", "crowd", "hit", "is",
+    "was", "the", "of", "vote", "address", "hashed", "mail", "email", "turn",
+}  # fmt: skip
+PERHAPS = {
+    "count": {"n", "times", "nvotes", "votes", "number", "total", "num"},
+    "rater": {
+        "subject",
+        "model",
+        "llm",
+        "email",
+        "uid",
+        "uuid",
+        "hash",
+        "pid",
+        "human",
+        "annotation",
+    },
+}
+"""Names that may have a role, or be something else; ``model`` beside ``model_a`` is seldom one."""
+FEW_CLUSTERS = 10
+"""So few prompts may be categories; more are clusters without being named."""
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@cache
+def find_role(name: str) -> str | None:
+    """Return the role that the name of a column has in any table.
+
+    Examples
+    --------
+    >>> [find_role(name) for name in ("judge_model", "promptId", "is_tie", "user_language")]
+    ['rater', 'cluster', 'tie', None]
+    """
+    words = {word.lower() for word in WORD.findall(name)}
+    for role, own in ROLES.items():
+        if words & own and words <= own | FILLERS:
+            return role
+    return None
+
+
+class Reading(NamedTuple):
+    """How a table was read.
+
+    Attributes
+    ----------
+    layout : str
+        What the table has: "votes", "orders", "places" or "scores".
+    used : dict
+        The role of each column that was used.
+    unused : tuple of str
+        The other columns.
+
+    Examples
+    --------
+    >>> print(Reading("votes", {"a": "item", "b": "item", "who": "rater"}, ("length",)))
+    columns used: a (item), b (item), who (rater); not used: length
+    """
+
+    layout: str
+    used: dict[str, str]
+    unused: tuple[str, ...]
+
+    def __str__(self) -> str:
+        used = ", ".join(f"{column} ({role})" for column, role in self.used.items())
+        return f"columns used: {used}; not used: {', '.join(self.unused) or 'none'}"
+
+
+class Meanings:
+    """The roles of the columns of a table: named by the caller, or clear from names and cells.
+
+    Parameters
+    ----------
+    table : ColumnReader
+    named : dict
+        The column of each role that the caller named.
+    ignore : iterable of str, optional
+        Columns that are not used, or None if the caller did not name any.
+    is_complete : bool
+        Whether the caller named all columns that are used: nothing is guessed.
+    """
+
+    def __init__(
+        self,
+        table: ColumnReader,
+        named: Mapping[str, str | None],
+        ignore: Iterable[str] | None = None,
+        *,
+        is_complete: bool = False,
+    ) -> None:
+        self.table, self.is_complete = table, is_complete
+        self.named = {role: name for role, name in named.items() if name}
+        self.ignored = {*(ignore or ())}
+        for name in (*self.ignored, *self.named.values()):
+            find_column(table.columns, name, str(table))
+        self.used: dict[str, str] = {}
+
+    def use(self, column: str, role: str) -> str:
+        """Note that a column is used."""
+        self.used[column] = role
+        return column
+
+    def finish(self, layout: str) -> Reading:
+        """Return which columns were used, and which were not."""
+        unused = tuple(name for name in self.table.columns if name and name not in self.used)
+        return Reading(layout, dict(self.used), unused)
+
+    def free(self) -> list[str]:
+        """Return the columns that are neither named, used nor ignored."""
+        taken = {*self.named.values(), *self.used, *self.ignored}
+        return [name for name in self.table.columns if name not in taken]
+
+    def find(self, role: str, further: Iterable[str] = ()) -> str | None:
+        """Return the column of a role, named or clear; None if there is none."""
+        if role in self.named or self.is_complete:
+            return self.use(self.named[role], role) if role in self.named else None
+        free = self.free()
+        found = [name for name in free if find_role(name) == role]
+        found = found or [name for name in free if plain_name(name) in {*map(plain_name, further)}]
+        if len(found) > 1 and role in {"rater", "cluster"}:
+            found = self._leave_out_alike(found)
+        if len(found) > 1:
+            self.ask(role, found)
+        if role == "cluster" and found:
+            n = 0 if self.table.is_unique(found[0]) else _count(self.table.read_texts(found)[0])
+            if 1 < n < FEW_CLUSTERS:
+                self.ask(role, found, f", or a category (category={found[0]!r})")
+            found = found if n > 1 else []
+        for name in free if not found else ():
+            if plain_name(name) in PERHAPS.get(role, ()) and self._may_be(role, name):
+                self.ask(role, [name])
+        return self.use(found[0], role) if found else None
+
+    def find_one(self, names: Iterable[str], role: str) -> str | None:
+        """Return the named column of a role, or that with the first of these names."""
+        if role in self.named:
+            return self.use(self.named[role], role)
+        by_name = {} if self.is_complete else self._group()
+        for name in names:
+            if len(same := by_name.get(plain_name(name), [])) > 1:
+                self.ask(role, same)
+            if same:
+                return self.use(same[0], role)
+        return None
+
+    def list_named(self, names: Iterable[str]) -> list[str]:
+        """Return the free columns with one of these names, in the order of the names."""
+        by_name = {} if self.is_complete else self._group()
+        return [column for name in names for column in by_name.get(plain_name(name), ())]
+
+    def _group(self) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        for name in self.free():
+            groups.setdefault(plain_name(name), []).append(name)
+        return groups
+
+    def ask(self, role: str, columns: list[str], or_else: str = "") -> NoReturn:
+        """Raise for columns that may have a role."""
+        options = [*(f"{role}={name!r}" for name in columns), f"ignore={','.join(columns)!r}"]
+        may = "may be the one" if len(columns) == 1 else "may all be the one"
+        raise InputError(
+            role, ", ".join(columns), f"{may}{or_else}, or something else", where=str(self.table),
+            hint=f"choose with {' or '.join(options)}",
+        )  # fmt: skip
+
+    def _leave_out_alike(self, names: list[str]) -> list[str]:
+        """Leave out columns that say no more than another: constant, unique or with equal parts."""
+        read = dict(zip(names, self.table.read_texts(names), strict=True))
+        n = read[names[0]].codes.size
+        telling = [name for name in names if 1 < _count(read[name]) < n] or names[:1]
+        first = read[telling[0]]
+        for name in telling[1:]:
+            both = first.codes * np.int64(len(read[name].labels)) + read[name].codes
+            if np.unique(both).size == _count(first) == _count(read[name]):
+                telling.remove(name)
+        return telling
+
+    def _may_be(self, role: str, name: str) -> bool:
+        """Whether cells fit a role: counts are whole numbers, and names of raters come again."""
+        (column,) = self.table.read_texts([name])
+        values, is_text = self.table.parse_numbers(column)
+        if role == "count":
+            is_whole = not is_text.any() and bool(np.all((values >= 0) & (values % 1 == 0)))
+            in_line = np.array_equal(values, values[0] + np.arange(values.size))
+            return is_whole and not in_line and bool(np.any(values != 1))
+        return 1 < _count(column) < column.codes.size and bool(is_text.any())
+
+
+def _count(column: Coded) -> int:
+    """Return the number of different texts in a column."""
+    return int(np.unique(column.codes).size)
+
+
+def refuse_cells(table: ColumnReader, column: str, odd: str, what: str) -> NoReturn:
+    """Raise for a text in a column of items that may not be an item."""
+    raise InputError(
+        "missing", odd, f"stands in the column {quote_names([column])}, and may be {what}",
+        where=str(table),
+        hint=f"missing={odd!r} leaves it out; if it is an item, list all items with items=",
+    )  # fmt: skip
+
+
+NO_ITEMS = {
+    "overvote", "undervote", "skipped", "skippedranking", "exhausted", "novote", "blank", "writein",
+    "noanswer", "notapplicable", "dontknow", "abstain", "abstained", "abstention", "invalid",
+}  # fmt: skip
+"""What stands in ballots in place of an item, as `plain_name` writes it."""
+
+
+def refuse_no_items(table: ColumnReader, column: str, cells: Coded, known: set[str]) -> None:
+    """Raise for words such as "over vote" among items that the caller did not list."""
+    for label in cells.labels:
+        if plain_name(label) in NO_ITEMS and label not in known:
+            refuse_cells(table, column, label, "an item, or none")

@@ -1,0 +1,106 @@
+"""A run folder is reviewed and reported as it was recognised, wherever it is."""
+
+import json
+
+import numpy as np
+import pytest
+from small_review import ORDERS, make_scores
+
+import rankshot as rs
+from rankshot.recognition import Preprocessing, open_run
+from rankshot.recognition.run_report import explain_run, report_run
+from rankshot.review.serve import find_reviewed, review_run
+from rankshot.review.suggestions import add_suggestions
+from refusals import refuses
+from tiny_models import mean_colors, write_images
+
+RANKINGS = dict(zip(("cat", "dog", "truck"), ORDERS, strict=True))
+
+
+@pytest.fixture
+def run(tmp_path):
+    scores, _ = make_scores(40)
+    rs.recognise(scores, RANKINGS).save(tmp_path / "run")
+    return open_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_review_begins_with_the_predictions_of_the_run(tmp_path, batch):
+    found = rs.recognise(make_scores(60)[0], RANKINGS, batch=batch)
+    found.save(tmp_path)
+    reviewed = review_run(open_run(tmp_path))
+    predicted = reviewed.learner.fit({}, {})
+    assert reviewed.ids == found.ids.tolist()
+    assert predicted.labels.tolist() == found.labels.tolist()
+    np.testing.assert_allclose(predicted.proba, found.proba.max(axis=1), atol=1e-9)
+    assert reviewed.inputs.find_kind(0) == "row"
+
+
+def test_images_are_found_where_the_run_was_moved_and_compared_by_content(tmp_path):
+    write_images(tmp_path / "one" / "photos", n=6)
+    found = rs.recognise(
+        tmp_path / "one" / "photos",
+        {"poppy": ["red"], "grass": ["green"]},
+        model=mean_colors,
+        preprocessing=Preprocessing(8, 0, 1),
+        seen=["red", "green", "blue"],
+    )
+    found.save(tmp_path / "one" / "run")
+    (tmp_path / "one").rename(tmp_path / "two")
+    photos = sorted((tmp_path / "two" / "photos").rglob("*.*"))
+    photos[0].touch()
+    photos[1].write_bytes(photos[2].read_bytes())
+    photos[3].unlink()
+    reviewed = review_run(open_run(tmp_path / "two" / "run"))
+    inputs = reviewed.inputs
+    kinds = [inputs.find_kind(row) for row in range(len(found.ids))]
+    assert sorted(kinds) == ["image"] * (len(photos) - 1) + ["row"]
+    changed = [inputs.values[row] for row in range(len(kinds)) if inputs.has_changed(row)]
+    assert changed == [photos[1].resolve()]
+    assert len(reviewed.notes) == 1
+    assert inputs.read_thumbnail(kinds.index("image")).data
+    page = report_run(open_run(tmp_path / "two" / "run"))
+    assert page.gallery
+    assert str(tmp_path) not in str(page)
+
+
+def test_inputs_of_another_folder_are_refused(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with refuses("inputs", str(tmp_path / "empty")):
+        review_run(run, tmp_path / "empty")
+    reviewed = review_run(run)
+    with refuses("inputs"):
+        find_reviewed(reviewed.learner, reviewed.ids, tmp_path / "empty")
+
+
+def test_a_report_of_a_run(run, tmp_path):
+    page = report_run(run)
+    assert page.overview.n_inputs == 40
+    assert {one.explanation.target for one in page.explanations} <= {*RANKINGS}
+    assert [card.target for card in page.consensuses] == sorted(RANKINGS)
+    truth = make_scores(40)[1]
+    rows = [f"{name},{label}\n" for name, label in zip(run.ids, truth, strict=True)]
+    (tmp_path / "truth.csv").write_text("".join(["id,label\n", *rows[:30]]))
+    some = report_run(run, tmp_path / "truth.csv")
+    assert sum(some.evaluation.n_inputs) == 30
+    assert some.evaluation.accuracy.estimate == np.mean(run.labels[:30] == truth[:30])
+    (tmp_path / "truth.csv").write_text("id,label\n0,okapi\n")
+    with refuses("truth", "okapi"):
+        report_run(run, tmp_path / "truth.csv")
+
+
+def test_some_inputs_of_a_run_are_explained(run):
+    found = explain_run(run, ["3", "0"], against="truck")
+    assert list(found) == ["3", "0"]
+    scores = run.knowledge.batch[[3]]
+    assert str(found["3"]) == str(rs.explain(run.head, scores, against="truck")[0])
+    with refuses("ids", "99"):
+        explain_run(run, ["99"])
+
+
+def test_inputs_of_a_run_are_suggested(run, tmp_path):
+    best = run.proba.max(axis=1)
+    path = tmp_path / "labels.csv"
+    assert add_suggestions(path, run.ids, run.knowledge.batch, run.labels, best, number=4) == 4
+    assert path.read_text().startswith("id,guess,probability,label\n")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["format"]
