@@ -46,15 +46,11 @@ def recognise(
 ) -> None:
     """Recognise new classes in images or texts with your own model.
 
-    It uses whatever files you give, and prints each choice with its reason. What was known and what
-    was predicted is kept in a folder, which `rankshot review`, `report`, `doctor` and `export`
-    open.
+    It uses whatever files you give, and prints each choice with its reason. The results are kept in
+    a folder, which `rankshot review`, `report`, `doctor` and `export` open.
 
-    Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
+    Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah"
     -o predictions.csv
-
-    Example: rankshot recognise photos/ --model network.onnx --new new.txt --reference seen-photos/
-    --classes all --seen-loss 2% -o predictions.csv
 
     Parameters
     ----------
@@ -63,8 +59,8 @@ def recognise(
         line), or a table with a column text or path (.csv, .jsonl); without --model, a table of
         scores (.csv, .parquet).
     model
-        A network (.onnx), a transformers model (a folder or its name on the hub), a scikit-learn
-        pipeline (.skops), or efficientnet-lite0, which was trained on ImageNet.
+        A network (.onnx), a transformers model, a scikit-learn pipeline (.skops), or
+        efficientnet-lite0, which was trained on ImageNet.
     new
         The new classes: names separated by commas, or a file with one name per line.
     rankings
@@ -79,13 +75,12 @@ def recognise(
         How images are preprocessed: imagenet, efficientnet-lite, clip, or a file.
     reference
         Inputs of seen classes that were not used for training: a folder with one subfolder of
-        images per class, or a table, perhaps with a column label. With labels, classes are held
-        out to choose settings and to forecast the accuracy.
+        images per class, or a table, perhaps with a column label.
     rehearse
-        Hold out classes of a reference with labels.
+        Hold out classes of a reference with labels, to choose settings and forecast the accuracy.
     examples
-        The classes of some inputs: a table with columns id and label, or labels exported by Label
-        Studio, CVAT or FiftyOne; or labelled inputs of new classes.
+        The classes of some inputs (columns id and label, or labels exported by Label Studio, CVAT
+        or FiftyOne), or labelled inputs of new classes.
     classes
         What may be predicted: new classes only, or new and seen classes.
     seen_loss

@@ -180,7 +180,7 @@ def read_new(new: Any) -> Any:
     return as_names(new, "new")
 
 
-def rank_names(
+def rank_new(
     source: Source | str | Sequence[Source | str] | None,
     new: tuple[str, ...],
     labels: Labels | None,

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
 from rankshot.core.tables import make_frame
+from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
@@ -194,6 +195,8 @@ class Recognition:
             Write only this number of most probable classes per input; see `open_predictions`.
         """
         names = self.head.classes_
+        if reject_below is not None:
+            require_number("reject_below", reject_below, least=0, most=1)
         labels = label_or_reject(np.log(np.maximum(self.proba, 1e-300)), names, reject_below)
         if top is None and reject_below is None:
             labels = self.labels
