@@ -22,6 +22,7 @@ import rankshot as rs
 from rankshot.core.files import replace_file
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.dictionary import Dictionary, load_dictionary
+from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.scores import Scores
 from reproduction.scored_tasks import load_scored_tasks
 
@@ -78,25 +79,34 @@ def table_of_accuracies(directory: Path) -> str:
         tree = rs.WordNet().similarity(targets, items).to_rankings()
         found = rs.LookAlikes().look_up(targets, items)
         assert found.rankings is not None
-        cells = [measure(task, tree), measure(task, found.rankings)]
+        joint = rs.Knowledge(found.rankings, task.reference, batch=task.scores).fit()
+        cells = [*measure(task, tree), *measure(task, found.rankings), score(task, joint)]
         mixed = ["", ""]
         if task.name.startswith("ImageNet"):
-            mixed = [measure(task, rank_without(targets, items, vectors=v)) for v in (False, True)]
+            parts = [rank_without(targets, items, vectors=v) for v in (False, True)]
+            mixed = [measure(task, part)[0] for part in parts]
         rows.append([task.name, f"{len(items):,} / {len(targets)}", *cells, *mixed])
         print(*rows[-1], flush=True)
-    head = ["task", "seen / new", "WordNet", "dictionary", "entries taken out", "with word vectors"]
-    return format_table(head, rows)
+    head = ["task", "seen / new", "WordNet", "WordNet, reference", "dictionary"]
+    head += ["dictionary, reference", "dictionary, jointly", "entries taken out"]
+    head.append("the same, word vectors")
+    return f"## Mean class accuracy\n\n{format_table(head, rows)}"
 
 
-def measure(task: NameTask, rankings: Rankings) -> str:
+def measure(task: NameTask, rankings: Rankings) -> list[str]:
     """Return the mean class accuracy of the default head, alone and with a reference."""
     cells = []
     for reference in (None, task.reference):
         head = rs.WeightedMean().fit(rankings, reference=reference)
-        correct = head.predict(task.scores) == task.labels
-        of_classes = [correct[task.labels == name].mean() for name in np.unique(task.labels)]
-        cells.append(f"{np.mean(of_classes):.3f}".removeprefix("0"))
-    return " / ".join(cells if task.reference is not None else cells[:1])
+        cells.append(score(task, head))
+    return cells
+
+
+def score(task: NameTask, head: Predictor) -> str:
+    """Return the mean class accuracy of a head."""
+    correct = head.predict(task.scores) == task.labels
+    of_classes = [correct[task.labels == name].mean() for name in np.unique(task.labels)]
+    return f"{np.mean(of_classes):.3f}".removeprefix("0")
 
 
 def rank_without(targets: Sequence[str], items: Sequence[str], *, vectors: bool) -> Rankings:
@@ -172,11 +182,12 @@ INTRODUCTION = """\
 # Rankings from names alone
 
 `make names FROM=DIRECTORY` wrote this page. Numbers are mean class accuracies of the default \
-head, alone / with a reference. Tasks named *held-out* have held-out seen classes as targets: \
-settings were chosen on these, and on the lists of the dictionary themselves, never on labels of \
-new classes. *Entries taken out*: the targets and their synonyms are taken out of the dictionary, \
-as if they were unknown nouns; they are mixed from other entries by WordNet and the words of their \
-names or, in the last column, by GloVe vectors as well. The raters of the dictionary may have read \
+head, without and with a reference; *jointly*: with a reference, all inputs as one batch. Tasks \
+named *held-out* have held-out seen classes as targets: settings were chosen on these, and on \
+the lists of the dictionary themselves, never on labels of new classes. *Entries taken out*: the \
+targets and their synonyms are taken out of the dictionary, as if they were unknown nouns; they \
+are mixed from other entries by WordNet and the words of their names or, in the last column, by \
+GloVe vectors as well. The raters of the dictionary may have read \
 about these public data sets."""
 NAMES_FOUND = """\
 ## How many names are in the dictionary?

@@ -94,7 +94,7 @@ def test_a_table_to_label_keeps_what_was_filled_in(folder):
     again = read_csv("labels.csv")
     assert {row["id"]: row["label"] for row in again}[name] == "cat"
     run_well("recognise scores.csv --rankings rankings.jsonl --examples labels.csv --folder run2")
-    assert open_run("run2").example_ids == (name,)
+    assert open_run("run2").labelled == {name: "cat"}
 
 
 def test_photographs_and_names_are_enough(folder):
@@ -132,7 +132,7 @@ def test_rankings_of_names_and_prompts_that_ask_for_them(folder):
 def test_consensus_and_leaderboard(folder):
     run_well("consensus rankings.jsonl -o merged.jsonl")
     merged = rs.read_rankings("merged.jsonl")
-    summaries = rs.ranking.summarize(rs.read_rankings("rankings.jsonl"))
+    summaries = rs.ranking.summarize(rs.read_rankings("rankings.jsonl"), "kemeny", None)
     assert merged.orders() == [one.consensus.orders()[0] for one in summaries]
     votes = "winner,loser,rater\na,b,1\na,c,2\nb,a,3\nb,c,1\nc,a,2\n"
     (folder / "votes.csv").write_text(votes)

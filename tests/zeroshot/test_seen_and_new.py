@@ -153,7 +153,7 @@ def test_refused(seen):
         both(seen_loss=0.02)
     with refuses("seen_loss", 1.5):
         both(*seen, seen_loss=1.5)
-    with refuses("none", True):
+    with refuses("reference"):
         both(none=True)
     with refuses("seen_loss", 0.02):
         Settings(seen_loss=0.02)

@@ -6,8 +6,13 @@ from head_cases import ITEMS, PAIRS, RANKINGS, VOTES
 
 import exact
 import rankshot as rs
+from rankshot.zeroshot.default_head import (
+    _measure_trust,
+    center_weights,
+    rank_bonus,
+    rank_weights,
+)
 from rankshot.zeroshot.scores import KINDS, count_predictions
-from rankshot.zeroshot.weighted_mean import measure_baseline, measure_trust
 
 C = len(ITEMS)
 
@@ -73,14 +78,13 @@ def told_from_chance(f):
     return true / (true + error) if true > 0 else np.zeros(C)
 
 
-def by_inverse(weights, usual, new, decorrelated=True):
+def by_inverse(weights, listed, usual, new, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
-    usual, new = rows_of(usual), rows_of(new)
+    usual, f = rows_of(usual), rows_of(new)
     n = np.array([(usual.argmax(axis=1) == c).sum() for c in range(C)])
     variety = 1 / ((n / n.sum()) ** 2).sum()
     coverage = np.maximum(n / (n + C), variety / C * n.sum() / (n.sum() + C))
     coverage = np.maximum(coverage, told_from_chance(usual))
-    mean, std = usual.mean(axis=0), usual.std(axis=0)
     R = np.eye(C)
     for i in range(C):
         for j in set(range(C)) - {i}:
@@ -88,8 +92,10 @@ def by_inverse(weights, usual, new, decorrelated=True):
             R[i, j] = r * np.sqrt(coverage[i] * coverage[j])
     inverse = np.linalg.inv(R + 0.1 * C * np.eye(C)) if decorrelated else np.eye(C)
     applied = weights @ inverse
-    variance = np.diag(applied @ R @ applied.T)
-    return (new - coverage * mean) / std**coverage @ applied.T / np.sqrt(variance), coverage
+    applied /= np.sqrt(np.diag(applied @ R @ applied.T))[:, None]
+    by_reference = (f - coverage * usual.mean(axis=0)) @ applied.T
+    total = (f @ weights.T + by_reference) / 2 + rank_bonus(new) @ rank_weights(listed).T
+    return total, coverage
 
 
 def by_class(table):
@@ -103,18 +109,19 @@ def by_class(table):
 @each_kind
 def test_a_reference_by_the_explicit_inverse(rng, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    weights = rs.WeightedMean(k=3).fit(RANKINGS).weights_
+    plain = rs.WeightedMean(k=3).fit(RANKINGS)
     head = rs.WeightedMean(k=3).fit(RANKINGS, reference=usual)
-    np.testing.assert_array_equal(head.weights_, weights)
-    expected, coverage = by_inverse(weights, by_class(usual), by_class(new))
+    np.testing.assert_array_equal(head.weights_, plain.weights_)
+    weights = center_weights(plain.listed_), plain.listed_
+    expected, coverage = by_inverse(*weights, by_class(usual), by_class(new))
     np.testing.assert_allclose(head.coverage_, coverage, rtol=1e-12)
     np.testing.assert_allclose(head.decision_function(new), expected, rtol=1e-9, atol=1e-11)
     log_proba = head.log_proba(new)
-    odds = (expected - expected[:, [0]]) / 0.7
+    odds = expected - expected[:, [0]]
     np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
     # Correlations have an influence.
-    alone, _ = by_inverse(weights, by_class(usual), by_class(new), decorrelated=False)
-    assert np.abs(alone - expected).max() > 0.1
+    alone, _ = by_inverse(*weights, by_class(usual), by_class(new), decorrelated=False)
+    assert np.abs(alone - expected).max() > 0.05
 
 
 @each_kind
@@ -155,7 +162,7 @@ def draw_reference(rng, n_classes, n_inputs, baselines):
 
 
 def trust_of(f):
-    return measure_trust(f.mean(axis=0), np.cov(f.T, ddof=0), count_predictions(f))
+    return _measure_trust(f.mean(axis=0), np.cov(f.T, ddof=0), count_predictions(f))
 
 
 @pytest.mark.parametrize("n_inputs", [10, 30, 300])
@@ -185,7 +192,8 @@ def test_a_seen_class_that_is_listed_twice_counts_once(rng):
         [["00", "01", "02", "03"], ["04"]], items=items, targets=["u", "v"]
     )
     head = rs.WeightedMean(decay=0).fit(lists, reference=usual)
-    slope = head.head_.slopes[0] * measure_baseline(rs.Scores(usual, items)).std
+    # Of the reference alone.
+    slope = 2 * head.head_.slopes[0] - center_weights(head.listed_)[0]
     np.testing.assert_allclose(slope[:3], slope[0], rtol=1e-9)
     # (R + 3.3 I)^-1 of the three: the eigenvalue is 3 in the direction of (1, 1, 1), if they are
     # covered completely.

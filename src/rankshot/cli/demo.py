@@ -6,14 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot import datasets, pages, ranking
 from rankshot.cli.printing import RequiredOutput, print_table, say
 from rankshot.core.errors import InputError, format_share
 
 if TYPE_CHECKING:
     from rankshot.pages.contents import MethodComparison
-
-PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 
 
 def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = False) -> None:
@@ -33,38 +30,30 @@ def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = F
     files_only
         Write the files without the report, in a few seconds.
     """
+    from tqdm import tqdm
+
+    from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
     from rankshot.datasets.example_files import EXAMPLE_FILES
 
-    own = {PAGE, PHOTOGRAPHS, RANKINGS, *EXAMPLE_FILES}
+    own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
     output.mkdir(parents=True, exist_ok=True)
     if others := sorted({path.name for path in output.iterdir()} - own):
         rule = f"has other files, such as {others[0]!r}"
         raise InputError("output", str(output), rule, hint="give another folder")
-    say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
-    datasets.write_photographs(output / PHOTOGRAPHS)
-    ranking.write_rankings(datasets.load_photographs().rankings, output / RANKINGS)
-    words = [output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
-    words += ["--rankings", output / RANKINGS, "-o", "predictions.csv"]
-    say(f"  rankshot recognise {shlex.join(map(str, words))}")
-    datasets.write_example_files(output)
-    say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
-    if not files_only:
-        _write_comparison(output / PAGE)
-
-
-def _write_comparison(page: Path) -> None:
-    """Compare all methods, print the accuracies and write the report."""
-    from tqdm import tqdm
-
-    from rankshot.datasets.demo import demo_report, run_demo
-
-    with tqdm(desc="comparing methods", leave=False) as bar:
+    with tqdm(desc="photographs", leave=False) as bar:
 
         def tell(done: int, todo: int | None, what: str) -> None:
             bar.total, bar.n = todo, done
             bar.set_description(what)
 
-        shown = run_demo(tell)
+        shown = write_demo(output, tell, files_only=files_only)
+    say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
+    words = [output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
+    words += ["--rankings", output / RANKINGS, "-o", "predictions.csv"]
+    say(f"  rankshot recognise {shlex.join(map(str, words))}")
+    say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
+    if shown is None:
+        return
     _print_comparison(shown.comparison, len(shown.truth))
     say(f"Accuracy on held-out images of the seen classes: {shown.seen_accuracy:.1%}.")
     reached = float((shown.head.predict(shown.scores) == shown.truth).mean())
@@ -72,8 +61,7 @@ def _write_comparison(page: Path) -> None:
         f"A rehearsal with {len(shown.rehearsal.forecast_.classes)} seen classes predicted "
         f"{shown.predicted} with all questions; the accuracy is {format_share(reached)}."
     )
-    pages.write_page(pages.render_report(demo_report(shown)), page)
-    say(f"report written to {page}")
+    say(f"report written to {output / PAGE}")
 
 
 def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:

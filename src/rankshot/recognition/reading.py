@@ -33,6 +33,8 @@ class Labelled(NamedTuple):
 
     inputs: ScoredInputs
     labels: Labels | None
+    is_part: bool = False
+    """Whether they are some of the inputs to classify."""
 
 
 # ---- Inputs
@@ -143,13 +145,6 @@ def _read_frame(frame: Any) -> Labelled:
     return Labelled(found if ids is None else replace(found, ids=ids), labels)
 
 
-def is_by_id(examples: object) -> bool:
-    """Whether examples are labels of inputs, by their ids."""
-    if isinstance(examples, (str, Path)):
-        return read_labels(Path(examples)) is not None
-    return isinstance(examples, Mapping)
-
-
 def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> Labelled:
     """The inputs that have labels, by their ids."""
     row_of = {str(name): row for row, name in enumerate(inputs.ids)}
@@ -159,7 +154,7 @@ def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> Label
         raise InputError(what, unknown[0], "is not the id of an input", hint=hint)
     rows = np.array([row_of[meant[str(name)]] for name in by_id], dtype=np.intp)
     some = replace(inputs, scores=inputs.scores[rows], ids=inputs.ids[rows], values=None)
-    return Labelled(some, np.array(list(by_id.values()), dtype=str))
+    return Labelled(some, np.array(list(by_id.values()), dtype=str), is_part=True)
 
 
 # ---- New classes

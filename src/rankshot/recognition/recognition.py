@@ -18,7 +18,7 @@ from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.reading import Labels, Reader, is_by_id, rank_new, read_new, read_seen
+from rankshot.recognition.reading import Labels, Reader, rank_new, read_new, read_seen
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, plan_scoring
 from rankshot.sources.registry import Source
@@ -70,8 +70,8 @@ class Recognition:
         How the head was fitted.
     inputs : ScoredInputs
         The inputs with their scores, and those that were skipped.
-    example_ids : tuple of str
-        The ids of the examples, if these are among the inputs.
+    labelled : mapping
+        The labels that some of the inputs had, by their ids.
 
     Examples
     --------
@@ -94,8 +94,8 @@ class Recognition:
     knowledge: Knowledge
     settings: Settings
     inputs: ScoredInputs
+    labelled: Mapping[str, str]
     reader: Reader
-    example_ids: tuple[str, ...] = ()
 
     @property
     def predicted(self) -> Interval | None:
@@ -265,7 +265,8 @@ def recognise(
         unless the model has them.
     source : source, str or list of these, optional
         What ranks names: an object such as `LanguageModel`, or a text as in the command, such as
-        ``"llm:gpt-4o"``. By default WordNet.
+        ``"llm:gpt-4o"``. By default the dictionary of look-alikes or sound-alikes, or WordNet if
+        the seen classes are not in it.
     reference : inputs, or inputs and labels, optional
         Varied inputs of seen classes that the model was not trained on, in any form of ``inputs``,
         and their classes if they are known. A table may have a column ``label``, and a folder one
@@ -332,14 +333,14 @@ def recognise(
     if reference is not None:
         found = reader.read_labelled(reference, scored, "reference")
         known, labels = found.inputs.scores, found.labels
-    shown, example_ids = None, tuple[str, ...]()
+    shown, by_id = None, dict[str, str]()
     if examples is not None:
         few = reader.read_labelled(examples, scored, "examples")
         if few.labels is None:
             raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
         shown = few.inputs.scores, few.labels
-        if is_by_id(examples):
-            example_ids = tuple(map(str, few.inputs.ids))
+        if few.is_part:
+            by_id = dict(zip(few.inputs.ids, few.labels.tolist(), strict=True))
     if not isinstance(given, Rankings | Mapping):
         taught = () if shown is None else shown[1].tolist()
         given, more = rank_new(source, given, labels, scored.classes, taught)
@@ -349,7 +350,7 @@ def recognise(
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
     result = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
-    return replace(result, example_ids=example_ids)
+    return replace(result, labelled=by_id)
 
 
 def _predict(
@@ -398,6 +399,7 @@ def _predict(
         knowledge,
         settings,
         scored,
+        {},
         reader,
     )
 

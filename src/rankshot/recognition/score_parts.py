@@ -396,7 +396,7 @@ class _ScoreTask:
             ):
                 n_rows += len(ids)
                 # Sparse features would be thousands of zeros in a file.
-                yield ids, replace(scores, features=None) if issparse(scores.features) else scores
+                yield ids, scores.with_blocks() if issparse(scores.features) else scores
             counts = {PROBABILITIES: n_rows} if plan.has_probabilities else {}
             summary = {"n_rows": n_rows, "counts": counts, "skipped": skipped}
             metadata[SUMMARY] = json.dumps(summary)

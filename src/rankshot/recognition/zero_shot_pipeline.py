@@ -135,7 +135,7 @@ def zero_shot(
         What classifies inputs: see `rankshot.recognition.open_model`.
     source : source, str or list of these, optional
         What ranks the model's classes for a candidate label, such as ``"llm:gpt-4o"``. For images
-        by default WordNet; for texts there is no default.
+        by default the dictionary of look-alikes; for texts there is no default.
     rankings : Rankings, dict or file, optional
         Rankings of the model's classes for candidate labels.
     seen, preprocessing

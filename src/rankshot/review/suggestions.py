@@ -90,13 +90,9 @@ def suggest_for_run(run: Run, path: Path, number: int = 20) -> int:
     """
     require_whole_number("number", number)
     scores, ids = run.knowledge.batch, [str(name) for name in run.ids]
-    examples = run.knowledge.examples
-    labels = dict[str, str]()
-    if examples is not None and run.example_ids:
-        labels = dict(zip(run.example_ids, examples[1].tolist(), strict=True))
     assert scores is not None  # noqa: S101 (a run always has scores)
     best = run.proba.max(axis=1)
-    n = add_suggestions(path, ids, scores, run.labels, best, number=number, labels=labels)
+    n = add_suggestions(path, ids, scores, run.labels, best, number=number, labels=run.labelled)
     if n == 0:
         raise InputError("csv", str(path), "has a label for every input")
     return n

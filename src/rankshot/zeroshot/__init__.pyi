@@ -4,7 +4,6 @@ from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
 from .evidence import word_evidence as word_evidence
-from .examples import ExampleFacts as ExampleFacts
 from .explanation import Explanation as Explanation, explain as explain
 from .files.predictions import (
     open_predictions as open_predictions,

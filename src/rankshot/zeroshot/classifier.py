@@ -155,7 +155,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             y is None and _is_fitted(self.estimator)
         )
         if y is None and not is_trained:
-            raise InputError("y", None, "must be the classes of X, to train the estimator")
+            raise InputError(
+                "y", NO_VALUE, "should be a 1d array: the classes of X, to train the estimator"
+            )
         trained = self.estimator if is_trained else clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
         self._opinion = None if evidence is None else evidence[1]

@@ -109,7 +109,7 @@ class Forecast:
     ----------
     settings : Settings
         What was chosen: the weights of the sources, ``k``, ``decay``, whether to use a reference,
-        the temperature that calibrates, and the weights of evidence and examples.
+        the temperature that calibrates, and the weight of evidence.
     trials : list of Trial
         All trials, in order; the first has the settings with which the rehearsal began.
     chosen : Trial
@@ -292,7 +292,6 @@ def rehearse(
     best = replace(chosen.settings, temperature=after)
     if trials.has_evidence and best.evidence_weight is None:
         best = replace(best, evidence_weight=0.0)
-    best = trials.rehearse_examples(best)
     classes = np.array(sorted(name for fold in made for name in np.unique(fold.new_label)))
     found = Forecast(known, best, trials.trials, chosen, (error[0], error[1]), classes)
     is_new = ~np.isin(known.rankings.targets.astype(str), [*known.rankings.items, *classes])
@@ -424,20 +423,6 @@ class _Trials:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
         if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
-
-    def rehearse_examples(self, settings: Settings) -> Settings:
-        """The settings with β and ρ of labelled examples, as the held-out classes show them.
-
-        All inputs of held-out classes are examples, by their scores alone.
-        """
-        facts = []
-        for fold in self.folds:
-            examples = fold.new.with_blocks(), fold.new_label
-            known = type(fold.known)(fold.known.rankings, fold.known.reference, examples)
-            one = known.fit_alone(settings).examples_
-            facts.append((0.0, 0.0) if one is None else (one.slope, one.signal))
-        slope, signal = np.mean(facts, axis=0).tolist()
-        return replace(settings, example_prior=(slope, signal))
 
     def _fit(self, fold: Fold, settings: Settings) -> WeightedMean:
         """The head that is fitted to the held-out classes of a fold."""

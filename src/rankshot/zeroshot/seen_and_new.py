@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +14,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import InputError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.class_means import Examples, Inputs, LinearMap, Reference
-from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.evidence import fit_temperature
-from rankshot.zeroshot.examples import as_dense, as_examples, center_features
-from rankshot.zeroshot.formula import scale_features
+from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.scores import Floats, Scores, as_scores, standardize_rows
+from rankshot.zeroshot.scores import Floats, Scores, as_scores
 from rankshot.zeroshot.together import (
     Budget,
     Decision,
@@ -32,7 +30,12 @@ from rankshot.zeroshot.together import (
     expect_together,
     fit_together,
 )
-from rankshot.zeroshot.weighted_mean import WeightedMean, as_reference
+from rankshot.zeroshot.weighted_mean import (
+    WeightedMean,
+    as_reference,
+    describe_inputs,
+    find_usual_features,
+)
 
 Doubles = NDArray[np.float64]
 NONE_OF_THESE = "none of these"
@@ -142,22 +145,15 @@ class SeenAndNew(Predictor, BaseEstimator):
         """
         if not isinstance(self.head, WeightedMean):
             raise InputError("head", self.head, "must be a fitted WeightedMean")
-        for name in ("seen_loss", "seen_temperature"):
-            if (value := getattr(self, name)) is not None:
-                most = 1 if name == "seen_loss" else np.inf
-                require_number(name, value, above=0, below=most)
+        self._require(reference, labels)
         self.head_ = self.head.inner
         items = self.head_.seen
-        if reference is None and labels is not None:
-            raise InputError("labels", labels, "need a reference")
-        if reference is None and self.seen_loss is not None:
-            raise InputError("seen_loss", self.seen_loss, "needs a reference")
-        if reference is None and self.none and self.seen:
-            raise InputError("none", self.none, "needs a reference, if seen classes compete")
         table = None if reference is None else as_reference(reference, items)
         few = None if examples is None else as_examples(examples, items, self.head_.classes)
         self.seen_temperature_ = self.seen_temperature
-        self._usual_features = _usual_features(table, few)
+        self._usual_features = np.zeros(0)
+        if few is not None:
+            self._usual_features = find_usual_features(table, *few)
         # Without a reference, rankings decide which inputs are new, and the head which class.
         self._knows_examples = table is not None
         known = Known(
@@ -185,6 +181,22 @@ class SeenAndNew(Predictor, BaseEstimator):
             self.decision_ = fit_together(known, right, budget, none=self.none and self.seen)
         return self
 
+    def _require(self, reference: object, labels: object) -> None:
+        """Raise for parameters with wrong values, or that need a reference."""
+        if self.seen_loss is not None:
+            require_number("seen_loss", self.seen_loss, above=0, below=1)
+        if self.seen_temperature is not None:
+            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
+        if reference is not None:
+            return
+        if labels is not None:
+            raise InputError("labels", labels, "need a reference")
+        if self.seen_loss is not None:
+            raise InputError("seen_loss", self.seen_loss, "needs a reference")
+        if self.none and self.seen:
+            rule = "is needed for 'none of these' beside seen classes"
+            raise InputError("reference", NO_VALUE, rule)
+
     @property
     def budget_(self) -> Budget | None:
         """What the threshold costs, by the folds of the reference."""
@@ -204,16 +216,7 @@ class SeenAndNew(Predictor, BaseEstimator):
 
     def _describe(self, table: Scores) -> tuple[Inputs, NDArray[np.intp]]:
         """The columns of inputs, and the first guess for each."""
-        values = np.asarray(table.values, np.float64)
-        features = None
-        if self._usual_features.size:
-            d = 0 if table.features is None else table.features.shape[1]
-            if d != self._usual_features.size:
-                rule = f"must be {self._usual_features.size} columns, as those of the examples"
-                raise InputError("features", d, rule)
-            features = scale_features(as_dense(table.features), self._usual_features, np)
-        inputs = Inputs(standardize_rows(table.values), rank_bonus(values), features)
-        return inputs, values.argmax(axis=1)
+        return describe_inputs(table, self._usual_features), table.values.argmax(axis=1)
 
     def _find_names(self) -> None:
         """Set the classes, and where each column of the groups belongs."""
@@ -354,14 +357,3 @@ PARTS = ("together_one", "together_other")
 MAPS = ("new", "seen", "by_rankings", "own")
 LARGEST = 700.0
 """Logits beyond this are as certain as numbers can say."""
-
-
-def _usual_features(table: Scores | None, few: tuple[Scores, Any] | None) -> Doubles:
-    """What is subtracted from features; empty if they are not used."""
-    if few is None or few[0].features is None:
-        return np.zeros(0)
-    if table is not None and table.features is not None:
-        return np.asarray(as_dense(table.features).mean(axis=0))
-    if table is not None:
-        return np.zeros(0)
-    return np.asarray(center_features(as_dense(few[0].features), few[1]))

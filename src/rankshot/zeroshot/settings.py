@@ -54,8 +54,6 @@ class Settings:
         weight 0 or is not named is used only for classes that no other source ranks.
     evidence_weight : float or None
         The weight of another model's scores. By default it is estimated without labels.
-    example_prior : two numbers, optional
-        β and ρ of examples of new classes, as a rehearsal measured them.
 
     Examples
     --------
@@ -75,7 +73,6 @@ class Settings:
     temperature: float | None = None
     source_weights: Mapping[str, float] | None = None
     evidence_weight: float | None = None
-    example_prior: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -123,9 +120,7 @@ class Settings:
                     f"is not a setting{suggest_name(name, known)}",
                     hint=f"the settings are {quote_names(known, 20)}",
                 )
-        prior = content.get("example_prior")
-        pair = {"example_prior": tuple(prior)} if prior is not None else {}
-        return cls(**{**content, **pair})
+        return cls(**content)
 
     @classmethod
     def parse(cls, texts: list[str]) -> dict[str, object]:
