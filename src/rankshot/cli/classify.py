@@ -158,7 +158,7 @@ def _fit_and_classify(
     **known: Any,
 ) -> None:
     """Fit a head to one table and what is known, and write its predictions."""
-    import rankshot as rs
+    from rankshot.recognition import recognise
     from rankshot.zeroshot import Settings
 
     require_output(output, (".csv", ".parquet"), scores, rankings)
@@ -167,7 +167,7 @@ def _fit_and_classify(
     path = known.pop("settings")
     if path is not None:
         known["settings"] = Settings.read(path)
-    found = rs.recognise(Path(scores), rankings, score_type=score_type, **known)
+    found = recognise(Path(scores), rankings, score_type=score_type, **known)
     for note in found.notes:
         say(note)
     labels = found.write(output, reject_below=reject_below, top=top)

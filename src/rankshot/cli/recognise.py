@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from rankshot import recognition
 from rankshot.cli.printing import (
     Output,
     parse_share,
@@ -96,9 +97,6 @@ def recognise(
     output
         The predictions to write (.csv, .parquet).
     """
-    import rankshot as rs
-    from rankshot.recognition import open_run
-
     require_output(output, (".csv", ".parquet"), inputs, rankings, examples)
     if (new is None) == (rankings is None):
         hint = 'give --new "okapi, menorah", or --rankings FILE'
@@ -111,7 +109,7 @@ def recognise(
 
         given = read_new(new)
         source = source or _find_answers(run)
-    found = rs.recognise(
+    found = recognition.recognise(
         inputs,
         given,
         model=model,
@@ -131,7 +129,7 @@ def recognise(
     if output is not None:
         found.write(output)
         say(f"{format_count(len(found.ids), 'prediction')} written to {output}")
-    say(f"kept in {open_run(run).folder}. Next:")
+    say(f"kept in {run}. Next:")
     for words in (["review", run], ["report", run, "-o", "report.html"], ["doctor", run]):
         say(f"  rankshot {shlex.join(map(str, words))}")
     if new is not None and source is None:
