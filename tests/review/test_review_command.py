@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from urllib.parse import urljoin
 
+import numpy as np
 import pytest
 
 from asgi import JSON
