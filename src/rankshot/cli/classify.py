@@ -128,6 +128,11 @@ def classify(
             raise InputError(name, str(value), "cannot be combined with head")
     from rankshot import jobs
 
+    if Path(scores).is_file():
+        require_output(output, (".csv", ".parquet"), scores, head)
+        how: dict[str, Any] = {"reject_below": reject_below, "top": top, "score_type": score_type}
+        print_counts(jobs.classify_table(scores, head, output, **how), str(output))
+        return
     with _open_executor(scheduler) as executor:
         run = jobs.classify(
             scores,

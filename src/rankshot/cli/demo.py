@@ -40,7 +40,7 @@ def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = F
     if others := sorted({path.name for path in output.iterdir()} - own):
         rule = f"has other files, such as {others[0]!r}"
         raise InputError("output", str(output), rule, hint="give another folder")
-    with tqdm(desc="photographs", leave=False) as bar:
+    with tqdm(desc="photographs", leave=False, disable=None) as bar:
 
         def tell(done: int, todo: int | None, what: str) -> None:
             bar.total, bar.n = todo, done
