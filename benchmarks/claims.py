@@ -398,9 +398,9 @@ def write_page(found: dict[str, Any], before: dict[str, Any], path: Path) -> Non
         "",
         "`make claims` writes this page (`benchmarks/claims.py`); the columns \"0.3\" are from the",
         "same program with version 0.3.0. Each board claims with 95%: intervals should hold .95 of",
-        "the differences, ranks .95 of the true ranks or more, and at most .05 of the boards should",
-        f"make any false claim. {n['design|ties']} boards per row (ten for 100 items): the standard",
-        f"error of .05 is {np.sqrt(0.05 * 0.95 / n['design|ties']):.3f}.",
+        "the differences, ranks .95 of the true ranks or more, and at most .05 of the boards",
+        f"should make any false claim. {n['design|ties']} boards per row (ten for 100 items): the",
+        f"standard error of .05 is {np.sqrt(0.05 * 0.95 / n['design|ties']):.3f}.",
         "",
         "## Designs",
         "",
@@ -409,7 +409,7 @@ def write_page(found: dict[str, Any], before: dict[str, Any], path: Path) -> Non
         "position bias of .5 log-odds that is no covariate, log-worths shrink a little.",
         "",
         *make_table(
-            ["design", *(f"{x}, {v}" for x in ("intervals", "ranks", "false claims") for v in both)],
+            ["design", *(f"{x}, {v}" for x in ("intervals", "ranks", "false") for v in both)],
             designs, ["intervals", "ranks", "false"], runs,
         ),
         "## An item far ahead",
@@ -445,7 +445,7 @@ def write_page(found: dict[str, Any], before: dict[str, Any], path: Path) -> Non
         "is gone:",
         "",
         *make_table(
-            ["votes", "false claims, 0.3", "intervals, 0.3"], weighed, ["false", "intervals"], [before]
+            ["votes", "false claims", "intervals"], weighed, ["false", "intervals"], [before]
         ),
     ]  # fmt: skip
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
