@@ -453,7 +453,7 @@ def write_page(found: dict[str, Any], before: dict[str, Any], path: Path) -> Non
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("-n", type=int, default=200, help="boards per design")
+    parser.add_argument("-n", type=int, default=100, help="boards per design")
     parser.add_argument("--json", type=Path, help="write the numbers, and no page")
     options = parser.parse_args()
     found = measure(options.n, "")
