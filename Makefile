@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults overview docs first-image screenshots dist hooks bench bench-gpu claims clean
+.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults names overview docs first-image screenshots dist hooks bench bench-gpu claims clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -108,6 +108,10 @@ batches: $(VENV)/.reproduce
 defaults: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.defaults $(FROM)
 
+# Rankings from names alone: make names FROM=DIRECTORY LISTS=FOLDER. It writes docs/results/names.md.
+names: $(VENV)/.reproduce
+	$(BIN)/python -m reproduction.names $(FROM) $(if $(LISTS),--lists $(LISTS))
+
 # The accuracies of the first page, measured again: make overview FROM=DIRECTORY. It writes
 # docs/results/overview.md, and puts its numbers into README.md and docs.
 overview: $(VENV)/.reproduce
@@ -129,9 +133,9 @@ screenshots: $(VENV)/.test docs first-image
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-batches bench claims defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
-batches bench claims defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-batches bench claims defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
+batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
 # Every file runs, also after one that missed a limit; then it fails.
 BENCHMARKS := ranking ranking_models sources zeroshot command recognition jobs survey
 bench: $(VENV)/.bench

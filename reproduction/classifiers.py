@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsOneClassifier
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.files import replace_file
 from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
 from rankshot.zeroshot.scores import Kind, Scores
-from rankshot.zeroshot.seen_and_new import mean_and_std
 from reproduction.benchmark import Features, Labels
 from reproduction.platt import fit_platt
 
@@ -86,7 +86,8 @@ class LinearClassifier:
 
     def standardize(self, X: Features) -> LinearClassifier:
         """Return the classifier whose scores of these inputs have mean 0 and variance 1."""
-        mean, std = (part.astype(np.float32) for part in mean_and_std(self.scores(X).columns))
+        scaler = StandardScaler().fit(self.scores(X).columns)
+        mean, std = (part.astype(np.float32) for part in (scaler.mean_, scaler.scale_))
         return LinearClassifier(
             self.kind, self.classes, self.coef / std[:, None], (self.intercept - mean) / std
         )

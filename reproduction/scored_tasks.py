@@ -143,7 +143,7 @@ def _score_task(
     for X, labels in ((task.test, task.test_label), (task.validation, task.validation_label)):
         rows = sample_rows(labels, MOST_PER_CLASS)
         features = X[rows] if svd is None else svd.transform(X[rows])
-        parts += [replace(model.scores(X[rows]), features=features), labels[rows]]
+        parts += [model.scores(X[rows]).with_blocks(features=features), labels[rows]]
     table = TABLES[dataset]
     rankings = {
         "panel": Rankings.concatenate(task.panels.values()),

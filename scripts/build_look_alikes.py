@@ -3,8 +3,8 @@
     python scripts/build_look_alikes.py DIRECTORY
 
 DIRECTORY contains the folders ``look_alikes`` and ``sound_alikes``, each with ``classes.txt``, the
-classes that are listed, and ``look_alikes.jsonl.xz`` or ``sound_alikes.jsonl.xz``: one line per
-noun and rater, as ``scripts/ask_look_alikes.py`` writes them. The same input gives the same output.
+classes that are listed, and files of lists (.jsonl, .jsonl.xz): one line per noun and rater, as
+``scripts/ask_look_alikes.py`` writes them. The same input gives the same output.
 """
 
 import json
@@ -28,9 +28,14 @@ def main(directory: Path) -> None:
         name = file.removesuffix(".npz")
         classes = (directory / name / "classes.txt").read_text("utf-8").splitlines()
         number = {listed: i for i, listed in enumerate(classes)}
-        path = directory / name / f"{name}.jsonl.xz"
-        with lzma.open(path, "rt", encoding="utf-8") as lines:
-            records = [json.loads(line) for line in lines]
+        records = []
+        for path in sorted((directory / name).glob("*.jsonl*")):
+            if ".answers." in path.name:
+                continue
+            with (lzma.open if path.suffix == ".xz" else open)(
+                path, "rt", encoding="utf-8"
+            ) as lines:
+                records += [json.loads(line) for line in lines]
         nouns = sorted({record["target"] for record in records})
         raters = sorted({record["rater"] for record in records})
         by_rater = {(r["target"], r["rater"]): [number[x] for x in r["ranking"]] for r in records}

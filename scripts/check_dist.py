@@ -150,6 +150,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rankshot-dist-") as folder:
         core = Path(folder) / "core"
         check_extra(wheel, "", core)
+        check_survey(wheel, find_archive(options.dist / "survey", "*.whl"), core)
         wanted = [] if options.core else options.extras or extras
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda extra: check_extra(wheel, extra, core.with_name(extra)), wanted))
@@ -234,6 +235,23 @@ def check_extra(wheel: Path, extra: str, folder: Path) -> None:
     if extra:
         shutil.rmtree(folder)
     print(f"  {extra or '(no extra)'}: works alone ({time.monotonic() - begin:.0f} s)", flush=True)
+
+
+def check_survey(wheel: Path, survey: Path, core: Path) -> None:
+    """Install the survey beside the core into a fresh environment, and make a study there."""
+    folder = core.with_name("survey")
+    venv.create(folder, with_pip=False)
+    copy_packages(core, folder)
+    constraints = ["--constraint", str(ROOT / "constraints.txt")]
+    alone = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile"]
+    subprocess.run([*install, *constraints, wheel, survey], check=True)
+    (folder / "items.txt").write_text("tea\ncoffee\n")
+    words = ["new", "study.toml", "--items", "items.txt", "--prompt", "Best?"]
+    command = [folder / "bin" / "rankshot-survey", *words]
+    subprocess.run(command, cwd=folder, env=alone, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(folder)
+    print("  rankshot-survey: works alone", flush=True)
 
 
 def copy_packages(source: Path, target: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "jobs", "recognition"]
-FLOORS += ["datasets", "leaderboards", "review", "cli"]
+FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "testing"]
+FLOORS += ["jobs", "recognition", "datasets", "leaderboards", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -179,7 +179,7 @@ DISPLAY, SHARES = rs.pages.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
     ("module", "extra", "call"),
     [
         ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
-        ("pyarrow", "cli", lambda path: rs.read_similarity(path.with_suffix(".parquet"))),
+        ("pyarrow", "cli", lambda path: rs.sources.read_similarity(path.with_suffix(".parquet"))),
         ("matplotlib.pyplot", "cli", lambda path: DISPLAY.from_results(SHARES)),
     ],
 )

@@ -30,7 +30,8 @@ data = load_cifar()
 classifier = LogisticRegression(C=0.01, max_iter=500, tol=1e-3)
 rehearsal = rs.Rehearsal(estimator=classifier)
 rehearsal.fit(data.seen_train, data.seen_train_label, load_held_out_panel())
-print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (chance: .050)")
+n = len(rehearsal.forecast_.classes)
+print(f"the {n} rehearsed classes: {rehearsal.accuracy_} (chance: .050)")
 
 # %%
 # What was tried
@@ -39,10 +40,10 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 # The intervals are wide, because 20 classes differ a lot. So the rehearsal changes the default
 # settings only if the gain exceeds its standard error.
 
-tried = {trial.what: trial.accuracy for trial in rehearsal.trials_}
-rs.pages.ComparisonDisplay.from_results(tried, chance=1 / len(rehearsal.classes_))
+tried = {trial.what: trial.accuracy for trial in rehearsal.forecast_.trials}
+rs.pages.ComparisonDisplay.from_results(tried, chance=1 / len(rehearsal.forecast_.classes))
 plt.show()
-chosen = rehearsal.head_
+chosen = rehearsal.settings_
 print(f"chosen: k={chosen.k}, decay={chosen.decay}, temperature {chosen.temperature:.2f}")
 
 # %%
@@ -60,7 +61,7 @@ print(f"predicted for the new classes: {predicted} (chance: .100)")
 # Now the images of the new classes arrive, with labels.
 
 scores = rs.scores_of(rehearsal.estimator_, data.new)
-head = rehearsal.fit_head(load_panel(), reference)
+head = rehearsal.fit_head(load_panel(), reference=reference)
 print(f"measured: {np.mean(head.predict(scores) == data.new_label):.3f}")
 
 # %%
@@ -85,7 +86,7 @@ results = {}
 for name, (of_held_out, of_new) in sources.items():
     one = rs.Rehearsal().fit(rehearsal_scores, data.seen_validation_label, of_held_out)
     expected = one.predict_accuracy(of_new, reference)
-    measured = np.mean(one.fit_head(of_new, reference).predict(scores) == data.new_label)
+    measured = np.mean(one.fit_head(of_new, reference=reference).predict(scores) == data.new_label)
     results[name] = (expected, measured)
     print(f"{name:<19} predicted {expected}, measured {measured:.3f}")
 
@@ -122,7 +123,7 @@ one = rs.Rehearsal().fit(
     table.select(held_out, others).to_rankings(),
 )
 of_new = table.select(data.new_classes, data.seen_classes).to_rankings()
-measured = np.mean(one.fit_head(of_new, reference).predict(scores) == data.new_label)
+measured = np.mean(one.fit_head(of_new, reference=reference).predict(scores) == data.new_label)
 print(f"held-out classes {one.accuracy_}, predicted {one.predict_accuracy(of_new, reference)}")
 print(f"measured {measured:.3f}")
 

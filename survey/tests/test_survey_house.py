@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ def test_the_survey_imports_only_five_rooms():
 def test_nothing_in_rankshot_imports_the_survey():
     for path in Path(rankshot.__file__).parent.rglob("*.py"):
         assert not [name for name in find_imports(path) if name.startswith("rankshot_survey")]
+
+
+def test_both_distributions_have_one_version():
+    root = Path(__file__).parents[2]
+    read = lambda path: tomllib.loads(path.read_text())["project"]["version"]  # noqa: E731
+    assert read(root / "pyproject.toml") == read(root / "survey" / "pyproject.toml")
 
 
 def test_a_file_has_at_most_600_lines():

@@ -6,10 +6,11 @@ import pytest
 import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.datasets import load_photographs, load_thumbnails
-from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo
+from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo, write_demo
 from rankshot.pages.images import Thumbnail
 from rankshot.pages.page import render_report
 from rankshot.zeroshot.metrics import expected_calibration_error
+from refusals import refuses
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +63,15 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     assert len(rs.read_rankings(folder / "photographs.jsonl")) == len(names)
     assert "</html>" in (folder / "report.html").read_text("utf-8")
     assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in out
+    labels = folder / "labels.csv"
+    labels.write_text(labels.read_text() + "x,cat\n")
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
+    steps = []
+    with refuses("output", str(labels)):
+        write_demo(folder, lambda *step: steps.append(step))
+    # Something is said before anything takes long.
+    assert steps[0][0] == 0
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     assert "is not empty ('rankshot-demo', 'thesis.txt')" in rankshot("demo -o .").err
 
@@ -99,7 +109,7 @@ def test_the_page_shows_all_that_was_promised(demo):
 
 
 def test_the_rehearsal_promises_what_comes_out(demo):
-    assert len(demo.rehearsal.classes_) == 20
+    assert len(demo.rehearsal.forecast_.classes) == 20
     right = np.mean(demo.head.predict(demo.scores) == demo.truth)
     assert demo.predicted.low < right < demo.predicted.high
     proba = demo.head.predict_proba(demo.scores)

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import lzma
 from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 import pytest
@@ -113,3 +114,15 @@ def test_rebuilding_the_sounds_gives_the_very_same(shared_data, build, tmp_path,
         np.testing.assert_array_equal(array, stored[name])
     panels = [(folder / "sounds_panel.jsonl").read_bytes() for folder in (DATA, tmp_path)]
     assert panels[0] == panels[1]
+
+
+def test_rebuilding_the_dictionaries_gives_the_very_same(shared_data, tmp_path, monkeypatch):
+    script = run_path(SCRIPT.with_name("build_look_alikes.py"))
+    own = script["DATA"]
+    monkeypatch.setitem(script["main"].__globals__, "DATA", tmp_path)
+    script["main"](shared_data)
+    for path in tmp_path.iterdir():
+        stored, anew = read_arrays(own / path.name), read_arrays(path)
+        assert list(anew) == list(stored)
+        for name, array in anew.items():
+            np.testing.assert_array_equal(array, stored[name])

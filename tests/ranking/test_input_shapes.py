@@ -100,7 +100,7 @@ SHAPES = [
     ("csv", "l,r,w\nx,y,l\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
     ("csv", "l,r,w,judge,n\nx,y,l,a,3\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
     ("csv", "l,r,winner\nx,y,x\n", "! @winner", {"columns": {"a": "l", "b": "r"}}),
-    ("csv", "winner,loser\nx,y\n", "! no column 'loses'", {"tie": "loses"}),
+    ("csv", "winner,loser\nx,y\n", "! column='loses'", {"tie": "loses"}),
     ("csv", "Winner,Loser,Tie\nx,y,no\nz,x,0\ny,z,yes\n", ARENA),
     ("csv", "winner,loser,tie\nx,y,FALSE\nz,x,FALSE\ny,z,TRUE\n", ARENA),
     ("csv", "winner,loser\nx,y\ntie,x\n", "! @winner"),
@@ -175,7 +175,7 @@ SHAPES = [
     ("csv", ',"first","second"\n"1","tea","beer"\n"2","beer","tea"\n', "tea>beer; beer>tea"),
     ("csv", "Unnamed: 0,first,second\n0,tea,beer\n1,beer,tea\n", "tea>beer; beer>tea"),
     ("csv", "tea,beer,cola\nbeer,tea,juice\n", "! @columns"),
-    ("csv", "1,2,3\ntea,tea,juice\n", "! item 'tea' is listed more than once"),
+    ("csv", "1,2,3\ntea,tea,juice\n", "! item='tea' is listed more than once"),
     ("csv", "vote\ntea > beer = juice\nbeer>tea>juice\n", "tea>beer=juice; beer>tea>juice"),
     ("csv", "Rank these\ntea;beer;juice;\nbeer;tea;juice;\n", TEA),
     ("csv", 'ID,Rank these\n1,tea;beer;juice;\n2,beer;tea;juice;\n', TEA),
@@ -252,7 +252,7 @@ SHAPES = [
     ("csv", "voter,item,rank\na,tea,1\na,beer,2\nb,rum,1\n", "tea>beer s; rum s", {"kind": "subset"}),
     ("csv", "judge,model,score\na,x,9\na,y,7\n", "x>y"),
     ("csv", "judge,model,score\na,x,high\n", "! 'score' is 'high'; expected a number"),
-    ("csv", "item,rank\ntea,1\nbeer,2\n", "! rater= or target="),
+    ("csv", "item,rank\ntea,1\nbeer,2\n", "! rater & target="),
     ("csv", "voter,item,rank\na,tea,1\na,tea,2\n", "! 'a' & 'tea' is listed more than once & target="),
     ("csv", "voter,item,rank,target\na,tea,1,q\na,tea,1,r\na,rum,2,r\n", "tea; tea>rum"),
     ("csv", "voter,item,rank\na,tea,0\na,beer,1\nb,beer,0\nb,tea,1\n", "! @missing & missing='0'"),
@@ -270,7 +270,7 @@ SHAPES = [
     (
         "jsonl",
         '{"ranking": ["tea", "rum"], "shown": ["tea", "rum"]}\n{"ranking": ["gin"], "shown": ["gin"]}',
-        "! shape.jsonl:1 & kind='top' & kind='subset'",
+        '! shape.jsonl:1 & kind="top" & kind="subset"',
     ),
     (
         "jsonl",
@@ -282,7 +282,7 @@ SHAPES = [
     ("toi", "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: beer\n1: {1,2}\n", "tea=beer"),
     ("xlsx", "PK", "! unknown file extension '.xlsx' & .csv"),
     ("txt", "tea beer", "! unknown file extension '.txt'"),
-    ("csv", "", "! the file is empty"),
+    ("csv", "", "! file is empty"),
     ("csv", "model_a,model_b,winner\n", "! no rows"),
 ]  # fmt: skip
 

@@ -101,7 +101,7 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
 
 @pytest.mark.parametrize(
     ("bad", "message"),
-    [("{", "votes.jsonl:7: not JSON"), ('{"ranking": ["c"]}', "votes.jsonl:7: unknown item 'c'")],
+    [("{", "votes.jsonl:7: line="), ('{"ranking": ["c"]}', "votes.jsonl:7: item='c'")],
 )
 @pytest.mark.parametrize("size", [2, 100])
 def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):

@@ -8,7 +8,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.recognition import open_run
-from rankshot.recognition.run_folder import list_changed_inputs
+from rankshot.recognition.inputs import hash_input
 from refusals import refuses
 
 NAMES = ["a", "b", "c", "d"]
@@ -115,6 +115,12 @@ def test_inputs_are_kept_by_relative_paths_and_hashes(tmp_path):
     shutil.copytree(folder, tmp_path / "b")
     shutil.rmtree(folder)
     run = open_run(tmp_path / "b" / "run")
-    assert list_changed_inputs(run) == []
-    (tmp_path / "b" / "photos" / "q.txt").write_text("changed")
-    assert list_changed_inputs(run) == ["1"]
+    rows = [json.loads(line) for line in run.inputs.read_text().splitlines()]
+    assert [row["id"] for row in rows] == run.ids.tolist()
+    for row in rows:
+        assert hash_input(run.folder / row["path"]) == row["sha256"]
+    with_labels = rs.recognise(
+        ["one", "two"], RANKINGS, model=run_model, seen=NAMES, examples={"1": "x", "0": "y"}
+    )
+    with_labels.save(tmp_path / "labels")
+    assert open_run(tmp_path / "labels").labelled == {"1": "x", "0": "y"}

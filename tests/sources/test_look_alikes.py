@@ -1,6 +1,8 @@
 """The dictionaries: names as people write them, other classifiers, and what is unknown."""
 
 import json
+from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import rankshot as rs
 from rankshot.sources import choose_source, dictionary, open_source, rank_names
 from rankshot.sources.dictionary import load_dictionary
+from rankshot.sources.prompts import make_question
 from refusals import refuses
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k").names
@@ -169,3 +172,11 @@ def test_words_to_look_up_take_the_place_of_names():
     found = rank_names(["T9"], ANIMALS, words={"T9": "lion"})
     assert found.rankings.orders() == rank_names(["lion"], ANIMALS).rankings.orders()
     assert found.rankings.target_names == ("T9",)
+
+
+def test_the_questions_for_further_nouns_are_complete():
+    script = run_path(Path(__file__).parents[2] / "scripts" / "ask_look_alikes.py")
+    for kind, question in script["QUESTIONS"].items():
+        asked = make_question(question + script["ANSWER"])
+        assert kind in dictionary.FILES
+        assert '"okapi"' in asked.template.format(target='"okapi"', items="[]", k=12)

@@ -9,6 +9,7 @@ import rankshot as rs
 from exact import by_pair
 from rankshot import RankshotError
 from rankshot.zeroshot.scores import LEAST_PROBABILITY, as_scores
+from refusals import refuses
 
 ITEMS = ("a", "b", "c", "d")
 ABC = ("a", "b", "c")
@@ -38,20 +39,16 @@ class Tensor:
 
 
 def test_a_tensor_that_cannot_be_read():
-    with pytest.raises(RankshotError, match=r"table of numbers: Can't call numpy\(\).*detach"):
+    with refuses("scores") as caught:
         rs.Scores(Tensor(), ABC)
-    head = rs.ProbabilisticRanking(k=1).fit(
-        rs.Rankings.from_orders([["a"]], items=ABC, targets="x")
-    )
-    with pytest.raises(RankshotError, match="detach"):
-        head.predict(Tensor())
+    assert "detach" in caught.value.hint
 
 
 @pytest.mark.parametrize(
     ("values", "items", "kind", "message"),
     [
-        ([["x", 1, 2]], ABC, "multiclass", "scores must be a table of numbers: could not convert"),
-        ([[-1e308, 2, 1]], ABC, "multiclass", r"row 0, column 'a': .* less than 1e\+30 in abs"),
+        ([["x", 1, 2]], ABC, "multiclass", "scores must be a table of numbers"),
+        ([[-1e308, 2, 1]], ABC, "multiclass", r"row 0, column 'a': .* less than 1e\+15 in abs"),
         ([[1, 2, None]], ABC, "multiclass", "row 0, column 'c': the score is nan"),
         ([[1, 2]], "ab", "multiclass", "items must be a sequence of names"),
         ([[0, 0, 0, 0, np.inf, 0]], ITEMS, "one-vs-one", "row 0, column 'b' against 'd'"),
@@ -70,7 +67,7 @@ def test_other_probabilities_become_log_odds(rng, kind):
     p = rng.dirichlet(np.ones(3), size=5)
     np.testing.assert_allclose(rs.Scores.from_probabilities(p, ABC).values, np.log(p))
     scores = rs.Scores.from_probabilities(p, ABC, kind)
-    np.testing.assert_allclose(scores.values, np.log(p / (1 - p)))
+    np.testing.assert_allclose(scores.columns, np.log(p / (1 - p)))
     assert scores.kind == kind
 
 
@@ -99,11 +96,11 @@ def test_columns_move_with_their_names(rng):
 
 def test_pairs_move_with_their_signs_and_a_selection_keeps_them(rng):
     scores = pairs(rng)
-    f = by_pair(scores.values[0], ITEMS)
+    f = by_pair(scores.pairs[0], ITEMS)
     for some in [*permutations(ITEMS, 3), *permutations(ITEMS)]:
-        chosen = by_pair(scores.select(some).values[0], some)
+        chosen = by_pair(scores.select(some).pairs[0], some)
         assert chosen == {pair: f[pair] for pair in permutations(some, 2)}
-    assert scores.select(["c"]).values.shape == (3, 0)
+    assert scores.select(["c"]).pairs.shape == (3, 0)
 
 
 def test_rows_by_slice_index_and_mask(rng):
@@ -111,7 +108,7 @@ def test_rows_by_slice_index_and_mask(rng):
     for rows in (slice(1, 3), np.array([4, 0]), np.arange(5) % 2 == 0):
         chosen = scores[rows]
         assert (chosen.items, chosen.kind) == (scores.items, scores.kind)
-        np.testing.assert_array_equal(chosen.values, scores.values[rows])
+        np.testing.assert_array_equal(chosen.pairs, scores.pairs[rows])
     assert len(scores) == 5
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.remarks import describe_sources
 from rankshot.zeroshot.weighted_mean import (
     choose_source_weights,
     measure_coherence,
     weigh_sources,
 )
+from refusals import refuses
 
 ITEMS = [f"c{i}" for i in range(8)]
 
@@ -96,9 +96,6 @@ def test_a_source_without_weight_fills_in():
     assert used.weights.tolist() == [0.5, 0.5, 1.0]
     both = weigh_sources(votes, {"panel": 1.0, "table": 0.3})
     assert both.weights.tolist() == [1, 1, 0.3, 0.3, 0.3]
-    (line,) = describe_sources({"panel": 0.5, "table": 0.0}, used)
-    assert line == "weights of the sources: 'panel' 0.5, 'table' 0 (only for 'w')"
-    assert describe_sources({"panel": 1.0, "table": 1.0}, votes) == []
 
 
 def test_the_default_head_trusts_raters_and_says_so(tmp_path):
@@ -107,7 +104,8 @@ def test_the_default_head_trusts_raters_and_says_so(tmp_path):
     assert head.source_weights_ == {"panel": 1.0, "table": 0.0}
     np.testing.assert_array_equal(head.weights_, rs.WeightedMean().fit(votes[:3]).weights_)
     head.save(tmp_path / "a.rankshot")
-    assert rs.load_head(tmp_path / "a.rankshot").source_weights_ == head.source_weights_
+    loaded = rs.load_head(tmp_path / "a.rankshot")
+    assert loaded.about["source_weights"] == head.source_weights_
     equal = rs.WeightedMean(source_weights={"panel": 1, "table": 1}).fit(votes)
     assert equal.source_weights_ == {"panel": 1.0, "table": 1.0}
     assert not np.allclose(equal.weights_, head.weights_)
@@ -139,14 +137,13 @@ def test_random_rankings_are_found_out_with_a_reference(rng):
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("parameter", "weights", "value"),
     [
-        ([1, 2], r"source_weights must be a dict of sources and weights, not \[1, 2\]"),
-        ({"panel": -1}, r"source_weights\['panel'\] must be .*not -1"),
-        ({"panel": 0}, "no ranking by a source with a weight"),
-        ({"pannel": 1}, "no ranking by 'pannel'.* only by 'panel'"),
+        ("source_weights", [1, 2], [1, 2]),
+        ("source_weights['panel']", {"panel": -1}, -1),
+        ("source_weights", {"pannel": 1}, "pannel"),
     ],
 )
-def test_refused(weights, message):
-    with pytest.raises(rs.RankshotError, match=message):
+def test_refused(parameter, weights, value):
+    with refuses(parameter, value):
         rs.WeightedMean(source_weights=weights).fit(rankings(PANEL))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError
 from rankshot.zeroshot import suggest
+from refusals import refuses
 
 ITEMS = [f"seen{i}" for i in range(6)]
 SIZES = [40, 30, 20, 10]
@@ -72,12 +72,11 @@ def test_pairs_of_classes(problem):
 
 
 @pytest.mark.parametrize(
-    ("n", "labelled", "message"),
-    [(0, (), "n must be"), (2, range(100), "all inputs have a label")],
+    ("parameter", "n", "labelled"), [("n", 0, ()), ("labelled", 2, range(100))]
 )
-def test_what_cannot_be_suggested(problem, n, labelled, message):
+def test_what_cannot_be_suggested(problem, parameter, n, labelled):
     head, values, _ = problem
-    with pytest.raises(RankshotError, match=message):
+    with refuses(parameter):
         suggest(head, values, n, labelled=list(labelled))
 
 

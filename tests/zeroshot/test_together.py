@@ -5,7 +5,7 @@ import pytest
 
 from rankshot.zeroshot.class_means import Examples, Inputs, Reference
 from rankshot.zeroshot.default_head import rank_bonus
-from rankshot.zeroshot.together import Known, find_threshold, fit_together
+from rankshot.zeroshot.together import NEVER, Known, find_threshold, fit_together
 
 C = 8
 RANKED = np.zeros((2, C))
@@ -57,7 +57,7 @@ def test_the_loss_is_within_the_budget(n, with_labels, n_classes):
 def test_too_few_inputs_allow_no_new_class():
     values = np.arange(30.0)
     everything = np.ones(30, bool)
-    assert find_threshold(values, everything, 0.02).threshold == np.inf
+    assert find_threshold(values, everything, 0.02).threshold == NEVER
     # 1 / budget - 1 inputs are enough.
     assert find_threshold(np.arange(49.0), np.ones(49, bool), 0.02).threshold == 48
 
@@ -68,7 +68,7 @@ def test_the_threshold_loses_fewer_than_its_rank():
     found = find_threshold(values, counts, 0.3)
     assert found.threshold == 6
     assert found.loss == pytest.approx(2 / 9)
-    assert find_threshold(values, counts, 1.0).threshold == -np.inf
+    assert find_threshold(values, counts, 1.0).threshold == -NEVER
 
 
 def test_examples_of_one_class_do_not_harm_the_other():

@@ -6,14 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot import datasets, pages, ranking
 from rankshot.cli.console import check_folder, check_page, print_table, progress_bar, refuse, say
 from rankshot.core.errors import format_share, quote_names
 
 if TYPE_CHECKING:
     from rankshot.pages.contents import MethodComparison
-
-PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 
 
 def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> None:
@@ -33,50 +30,38 @@ def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> N
     files_only
         Write the files without the report, in a few seconds.
     """
+    from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
     from rankshot.datasets.example_files import EXAMPLE_FILES
 
     check_folder(output)
     output.mkdir(parents=True, exist_ok=True)
-    own = {PAGE, PHOTOGRAPHS, RANKINGS, *EXAMPLE_FILES}
+    own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
     others = sorted({path.name for path in output.iterdir()} - own)
     refuse(others, f"{output}: is not empty ({quote_names(others)}); give another one, -o FOLDER")
     if not files_only:
         check_page(output / PAGE)
-    write_photographs(output)
-    datasets.write_example_files(output)
-    say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
-    if not files_only:
-        _write_comparison(output / PAGE)
-
-
-def _write_comparison(page: Path) -> None:
-    """Compare all methods, print the accuracies and write the report."""
-    from rankshot.datasets.demo import demo_report, run_demo
-
+    say("writing photographs and training a classifier")
     with progress_bar() as bar:
-        task = bar.add_task("loading", total=None)
-        found = run_demo(
-            lambda done, todo, what: bar.update(task, completed=done, total=todo, description=what)
+        task = bar.add_task("photographs", total=None)
+        found = write_demo(
+            output,
+            lambda done, todo, what: bar.update(task, completed=done, total=todo, description=what),
+            files_only=files_only,
         )
-    _print_comparison(found.comparison, len(found.truth))
-    say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.")
-    reached = float((found.head.predict(found.scores) == found.truth).mean())
-    say(
-        f"A rehearsal with {len(found.rehearsal.forecast_.classes)} seen classes predicted "
-        f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
-    )
-    pages.write_page(pages.render_report(demo_report(found)), page)
-    say(f"report written to {page}")
-
-
-def write_photographs(folder: Path) -> None:
-    """Write the photographs of the package and the rankings of their classes; print what to do."""
-    photographs, rankings = folder / PHOTOGRAPHS, folder / RANKINGS
-    datasets.write_photographs(photographs)
-    ranking.write_rankings(datasets.load_photographs().rankings, rankings)
-    words = ["recognise", photographs, "--model", "efficientnet-lite0", "--rankings", rankings]
-    say(f"twelve photographs written to {photographs}. To recognise what they show:")
+    words = ["recognise", output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
+    words += ["--rankings", output / RANKINGS]
+    say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
     say(f"  rankshot {shlex.join(map(str, words))} -o predictions.csv")
+    say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
+    if found is not None:
+        _print_comparison(found.comparison, len(found.truth))
+        say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.")
+        reached = float((found.head.predict(found.scores) == found.truth).mean())
+        say(
+            f"A rehearsal with {len(found.rehearsal.forecast_.classes)} seen classes predicted "
+            f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
+        )
+        say(f"report written to {output / PAGE}")
 
 
 def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:

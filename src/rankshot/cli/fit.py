@@ -130,11 +130,11 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
     yield "temperature", f"{inner.temperature:.3g}"
     if (facts := origin.get("examples")) is not None:
-        yield "examples", f"{facts['n_examples']:,}; {describe_examples(facts)}"
+        yield "examples", describe_examples(facts)
     if "evidence_weight" in origin:
         yield "evidence", f"weight {origin['evidence_weight']:.2f}; each input needs it"
     if has_gate:
-        yield "gate", str(head.gate_)
+        yield "budget", "none, without a reference" if head.budget_ is None else str(head.budget_)
     if "rankings" in origin:
         sources = quote_names(origin["sources"]) or "no source named"
         yield "rankings", f"{origin['rankings']:,} ({sources})"

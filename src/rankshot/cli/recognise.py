@@ -8,14 +8,14 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 from rankshot import __version__, core, ranking, recognition, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
-from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
+from rankshot.cli.classify import Batch, check_rejection, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
 from rankshot.cli.heads import (
     WORDS,
@@ -50,10 +50,8 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.scores import Kind
 
 ENDING = ".rankshot-run"
-FORMAT = "rankshot run 3"
-MANIFEST, LABELLED = "run.json", "labelled"
-INPUTS, VERSION = "inputs.csv", "version"
-"""The file of a run that tells which inputs have changed since they were scored, and its column."""
+FORMAT = "rankshot cache 4"
+MANIFEST, LABELLED = "cache.json", "labelled"
 MAX_TOKENS = 16_000
 """Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
@@ -161,47 +159,33 @@ def recognise(
             _rank(about, labelled, specs, run, plan, yes=yes, is_default=source is None)
         columns = ScoreTable.without_rows(run.scores, plan.classes.names, plan.model.kind)
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
-        if not listed.are_tables:
-            _record_inputs(inputs, plan, run.path / INPUTS)
         table = _score(plan, listed, run.scores)
         seen_inputs = None if labelled is None else _score_labelled(plan, *labelled, run)
         options = _make_evidence(options, inputs, run)
         table = add_evidence(table, options.evidence)
-        examples = None
-        if options.examples is not None:
+        examples: object = options.examples
+        if options.examples and core.ID not in core.read_columns(options.examples)[0]:
             examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
-        ids = [name for names, _ in table.inputs() for name in names]
-        table = replace(table, n_rows=len(ids))
-        sample = table.sample(features=examples is not None)
+        ids, scores = table.read()
         found = recognition.recognise(
-            sample,
+            _as_inputs(ids, scores, plan, inputs, are_tables=listed.are_tables),
             rankings,
             reference=seen_inputs,
             examples=examples,
             classes=options.settings.classes,
             none=options.settings.none,
-            batch={"yes": True, "no": False}.get(batch, "auto"),  # type: ignore[arg-type]
+            batch={"yes": True, "no": False}.get(batch, "auto"),
         )
         for note in found.notes:
             say(note)
         check_rejection(reject_below, found.head.classes_)
         save_head(found.head, run.head, options, table.score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
-        # Before the predictions: if they are there, the run is complete.
-        run.describe(
-            inputs=inputs.resolve(),
-            takes=plan.model.takes,
-            predictions=output.resolve(),
-            head=run.head.resolve(),
-            score_type=table.score_type,
-            **{name: path.resolve() for name, path in options.files.items()},
-        )
-        if len(sample) == len(ids):
-            write_decisions(ids, found.head, found.proba, output, reject_below)
-        else:
-            classify_table(table, found.head, output, reject_below)
-        how = [] if preprocessing is None else ["--preprocessing", preprocessing]
-        _print_end(run, ids[0], options, [model, *how], made=about is not None)
+    # Before the predictions: if they are there, the run is complete.
+    found.save(run.path)
+    write_decisions(ids, found.head, found.proba, output, reject_below)
+    how = [] if preprocessing is None else ["--preprocessing", preprocessing]
+    _print_end(run, ids[0], options, [model, *how], made=about is not None)
 
 
 # ---- What is given
@@ -396,15 +380,20 @@ def _score(
     return replace(table, score_type=SCORE_TYPES[table.kind])
 
 
-def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
-    """Write what is there of each input now, so that `rankshot review` notices a change."""
-    from rankshot.recognition.inputs import Input, find_version, open_inputs
+def _as_inputs(
+    ids: list[str], scores: zeroshot.Scores, plan: ScoringPlan, inputs: Path, *, are_tables: bool
+) -> recognition.ScoredInputs:
+    """Return scores with what they are of, for the page of a review."""
+    import numpy as np
 
-    found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
-    with replace_file(path) as stream:
-        writer = core.open_csv_writer(stream)
-        writer.writerow([core.ID, VERSION])
-        writer.writerows([one.id, find_version(one.value)] for one in found)
+    from rankshot.recognition.inputs import open_inputs
+    from rankshot.recognition.scoring import list_values
+
+    values = None
+    if not are_tables:
+        values = list_values(open_inputs(inputs, plan.model.takes), ids)
+    names = np.array(ids, object)
+    return recognition.ScoredInputs(scores, names, (), plan.classes, values, inputs, plan.about)
 
 
 def _score_labelled(
@@ -450,38 +439,6 @@ def _print_end(
 # ---- What is kept
 
 
-@dataclass(frozen=True)
-class KeptRun:
-    """What a folder of `rankshot recognise` says about its last run."""
-
-    inputs: Path
-    takes: str
-    predictions: Path
-    head: Path
-    score_type: str
-    rankings: Path
-    examples: Path | None = None
-    evidence: Path | None = None
-
-
-def read_run(run: Path) -> KeptRun:
-    """Read what a run has written last; its own files may have been moved with their folder."""
-    try:
-        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
-        paths = {
-            name: Path(text) for name, text in about.items() if name not in {"takes", "score_type"}
-        }
-        for name in ("head", "rankings"):
-            moved = run / paths[name].name
-            paths[name] = moved if moved.exists() else paths[name]
-        return KeptRun(**{**about, **paths})
-    except (ValueError, KeyError, TypeError):
-        raise RankshotError(
-            f"{run}: its last run did not finish, or used another version of rankshot; run "
-            "`rankshot recognise` again"
-        ) from None
-
-
 class RunFolder:
     """What a run keeps, so that another run need not do it again; `open` creates the folder.
 
@@ -500,7 +457,6 @@ class RunFolder:
         self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.parquet"
         self._made: dict[str, str] = {}
-        self._about: dict[str, str] = {}
 
     @property
     def default_sources(self) -> list[str]:
@@ -544,11 +500,6 @@ class RunFolder:
         self._made[name] = fingerprint
         self._write()
 
-    def describe(self, **about: object) -> None:
-        """Record where the inputs and the results are, for `rankshot review`."""
-        self._about = {name: str(value) for name, value in about.items()}
-        self._write()
-
     def _begin(self, plan: ScoringPlan) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
         remove_leftovers(self.path)
@@ -574,7 +525,7 @@ class RunFolder:
     def _write(self) -> None:
         kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
         with replace_file(self.path / MANIFEST) as stream:
-            json.dump({**kept, "review": self._about}, stream, indent=1)
+            json.dump(kept, stream, indent=1)
 
 
 def _require_same_plan(folder: Path, plan: ScoringPlan) -> None:

@@ -19,7 +19,6 @@ from rankshot.cli.heads import (
     open_table,
     read_rankings_of,
 )
-from rankshot.cli.recognise import MANIFEST, read_run
 from rankshot.core.errors import (
     RankshotError,
     format_count,
@@ -27,6 +26,7 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
+from rankshot.recognition.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,9 +131,8 @@ def report(
     # A missing folder has an ending as well, which is not what is wrong with it.
     predictions.stat()
     if (predictions / MANIFEST).is_file():
-        run = _read_run(predictions, options, scores)
-        predictions, scores, options = run[:3]
-        images = images or run[3]
+        _report_run(predictions, output, truth, [*options.files, *(["scores"] if scores else [])])
+        return
     has_rankings = options.rankings is not None
     _check_options(options, scores, has_head=has_rankings or options.fitted is not None)
     predicted = zeroshot.read_predictions(predictions)
@@ -201,23 +200,15 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_head: bool)
     refuse(options.reference and not scores, "--reference needs --scores as well")
 
 
-def _read_run(
-    run: Path, options: HeadOptions, scores: Path | None
-) -> tuple[Path, Path | None, HeadOptions, Path | None]:
-    """Return what `rankshot recognise` kept: predictions, scores, the head, images."""
-    given = next(iter(options.files), "scores" if scores else "")
-    refuse(given, f"{run}: has all that is needed; leave out --{given}")
-    about = read_run(run)
-    fitted = HeadOptions.from_command(head=str(about.head), evidence=about.evidence)
-    has_images = about.takes == "images" and about.inputs.is_dir()
-    # Explanations in a report are of new classes.
-    competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
-    return (
-        about.predictions,
-        None if competes else run / "scores",
-        replace(fitted, rankings=about.rankings),
-        about.inputs if has_images else None,
-    )
+def _report_run(run: Path, output: Path, truth: Path | None, given: list[str]) -> None:
+    """Write the report of what `rankshot recognise`, or `Recognition.save`, wrote."""
+    from rankshot.recognition import open_run
+    from rankshot.recognition.run_report import report_run
+
+    refuse(given, f"{run}: has all that is needed; leave out --{next(iter(given), '')}")
+    report = report_run(open_run(run), truth)
+    pages.write_page(pages.render_report(report), output)
+    say(f"report written to {output}")
 
 
 def _find_examples(options: HeadOptions) -> set[str]:

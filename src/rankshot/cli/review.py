@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -11,17 +10,15 @@ from rankshot import core, ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, require_port, say
 from rankshot.cli.heads import (
     HeadOptions,
-    add_evidence,
     open_table,
     read_examples,
     read_labels,
     read_more,
     read_new_rankings,
-    read_rankings_of,
     require_new,
 )
-from rankshot.cli.recognise import LABELLED, MANIFEST, read_run
 from rankshot.core.errors import quote_names
+from rankshot.recognition.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     from rankshot.review.serve import Reviewed
@@ -101,35 +98,17 @@ def review(
     )
 
 
-def _read_run(run: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:
-    """Read what `rankshot recognise`, or `Recognition.save`, kept."""
-    from rankshot.recognition.run_folder import open_run
+def _read_run(folder: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:
+    """Read what `rankshot recognise`, or `Recognition.save`, wrote."""
+    from rankshot.recognition import open_run
     from rankshot.review.serve import review_run
-    from rankshot.zeroshot.class_rankings import only_new
 
-    if "format" in json.loads((run / MANIFEST).read_bytes()):
-        return review_run(open_run(run), inputs)
-
-    refuse(
-        options.files, f"{run}: has all that is needed; leave out --{next(iter(options.files), '')}"
-    )
-    about = read_run(run)
-    head = zeroshot.load_head(about.head)
-    table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
-    table = add_evidence(table.keep(), about.evidence)
-    new = only_new(read_rankings_of(about.rankings, table, quiet=True))
-    reference = None
-    if (run / LABELLED).is_dir():
-        labelled = zeroshot.open_scores(run / LABELLED)
-        reference = replace(labelled, score_type=about.score_type).read()[1]
-    place = inputs or (about.inputs if about.inputs.exists() else None)
-    if place is None:
-        say(f"{about.inputs}: the inputs no longer exist; give their new place with --inputs")
-    settings = zeroshot.Settings.from_json(head.inner.about["settings"])
-    is_joint = "changed" in head.inner.about.get("batch", {})
-    known = new, reference, is_joint
-    takes = None if inputs else about.takes
-    return _read_scores(table, about.examples, settings, known, place, takes)
+    given = next(iter(options.files), "")
+    refuse(options.files, f"{folder}: has all that is needed; leave out --{given}")
+    run = open_run(folder)
+    if run.changed:
+        say(f"{folder}: changed since the run: {quote_names(run.changed)}")
+    return review_run(run, inputs)
 
 
 def _read_table(scores: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:

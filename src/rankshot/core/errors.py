@@ -29,10 +29,10 @@ class RankshotError(ValueError):
     Examples
     --------
     >>> import rankshot as rs
-    >>> rs.Rankings.from_orders([["cat", "dgo"]], items=["cat", "dog"])
+    >>> rs.Rankings.from_orders([["cat", "dog", "cat"]])
     Traceback (most recent call last):
         ...
-    rankshot.core.errors.UnknownItemError: ranking 0: unknown item 'dgo' (did you mean 'dog'?)
+    rankshot.core.errors.InputError: ranking 0: item='cat' is listed more than once
     """
 
 
@@ -108,7 +108,7 @@ class InputError(RankshotError):
         return f"{place}{sentence}{self.hint and f'; {self.hint}'}"
 
 
-class UnknownItemError(RankshotError):
+class UnknownItemError(InputError):
     """A ranking names an item that is not one of the items."""
 
 

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from rankshot.core.files import hash_file, replace_file, require_own
 from rankshot.core.progress import Announce
 from rankshot.datasets import (
     load_cifar,
     load_held_out_panel,
     load_panel,
+    load_photographs,
     load_similarities,
     load_thumbnails,
+    write_photographs,
 )
 from rankshot.datasets.embedded import QUESTIONS
+from rankshot.datasets.example_files import EXAMPLE_FILES, write_example_files
 from rankshot.pages.build import build_report
 from rankshot.pages.contents import MethodComparison, MethodRow, Report
 from rankshot.pages.formatting import format_percent, format_range
 from rankshot.pages.images import Outcomes, Thumbnail, choose_images
+from rankshot.pages.page import render_report, write_page
+from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.linear_head import Predictor
@@ -106,6 +114,52 @@ class Demo:
     head: Predictor
     scores: Scores
     truth: NDArray[np.str_]
+
+
+PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
+MANIFEST = "demo.json"
+"""The hashes of what was written."""
+N_STEPS = 20
+"""About how many steps `write_demo` has."""
+
+
+def write_demo(
+    folder: Path, announce: Announce, *, files_only: bool = False, overwrite: bool = False
+) -> Demo | None:
+    """Write photographs to try, the files of the guide, and the report of the demonstration.
+
+    ``announce`` is called before each step, from the first one on; see `run_demo`. With
+    ``files_only``, there is no demonstration and no report. Files in the folder that were changed
+    since they were written are replaced only with ``overwrite``.
+    """
+    announce(0, N_STEPS, "photographs")
+    for path in _list_files(folder):
+        require_own(path, folder / MANIFEST, overwrite=overwrite)
+    write_photographs(folder / PHOTOGRAPHS)
+    write_rankings(load_photographs().rankings, folder / RANKINGS)
+    _write_hashes(folder)
+    announce(1, N_STEPS, "files of the guide")
+    write_example_files(folder)
+    _write_hashes(folder)
+    if files_only:
+        return None
+    demo = run_demo(lambda done, todo, what: announce(done + 2, todo + 2, what))
+    write_page(render_report(demo_report(demo)), folder / PAGE)
+    _write_hashes(folder)
+    return demo
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """List the files of a demonstration that are there."""
+    names = [PAGE, RANKINGS, *EXAMPLE_FILES]
+    names += [f"{PHOTOGRAPHS}/{name}" for name in load_photographs().files.tolist()]
+    return [folder / name for name in names if (folder / name).exists()]
+
+
+def _write_hashes(folder: Path) -> None:
+    files = {path.relative_to(folder).as_posix(): hash_file(path) for path in _list_files(folder)}
+    with replace_file(folder / MANIFEST) as stream:
+        json.dump({"files": files}, stream, indent=1)
 
 
 def run_demo(announce: Announce) -> Demo:
@@ -235,11 +289,11 @@ def demo_report(demo: Demo) -> Report:
 
 def describe_rehearsal(demo: Demo) -> str:
     """Return what the rehearsal was, and what it found."""
-    before, after = demo.rehearsal.calibration_error_
+    before, after = demo.rehearsal.forecast_.calibration_error
     return (
         "The evaluation, the images and the explanations use the head that a rehearsal chose. In "
         "this rehearsal, "
-        f"{len(demo.rehearsal.classes_)} seen classes were held out. "
+        f"{len(demo.rehearsal.forecast_.classes)} seen classes were held out. "
         f"Their mean accuracy was {format_percent(demo.rehearsal.accuracy_.estimate)} "
         f"({format_range(demo.rehearsal.accuracy_)}), and the calibration "
         f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."

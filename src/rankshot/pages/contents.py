@@ -28,7 +28,21 @@ EXAMPLES, EVIDENCE = "a few labelled examples", "the scores of another model"
 
 
 class Card(NamedTuple):
-    """A fact at the top of a page: what it is about, the fact, and what follows or is behind it."""
+    """A fact at the top of a page.
+
+    Attributes
+    ----------
+    label, value : str
+        What it is about, and the fact.
+    detail : str
+        What is behind it, or follows from it.
+
+    Examples
+    --------
+    >>> from rankshot.pages import Card, Report
+    >>> Report("t", cards=(Card("Rejected", "12", "no class was probable enough"),)).cards[0].value
+    '12'
+    """
 
     label: str
     value: str

@@ -140,6 +140,15 @@ class Outcomes(NamedTuple):
         The true classes, if they are known.
     classes : sequence of str
         The L classes, in the order of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.pages import Outcomes
+    >>> proba = np.array([[0.9, 0.1], [0.4, 0.6]])
+    >>> found = Outcomes(["a", "b"], np.array(["cat", "dog"]), proba, None, ["cat", "dog"])
+    >>> found.rejected.any(), found.probability([1])
+    (False, array([0.6]))
     """
 
     ids: Sequence[str]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import InputError, RankshotError, format_count
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.precedence import precedence
@@ -405,10 +405,10 @@ def compare_groups(
     group[units.unit] = labelled
     if np.any(mixed := group[units.unit] != labelled):
         who = units.names[units.unit[mixed.argmax()]]
-        raise RankshotError(f"groups: the rankings of {who!r} are in several groups")
+        raise InputError("groups", who, "has rankings in several groups")
     if len(names) < 2:
-        raise RankshotError(
-            f"groups needs at least two different labels, not only {str(names[0])!r}"
+        raise InputError(
+            "groups", str(names[0]), "is the only label; two different ones are needed"
         )
     rng = require_generator(random_state)
     statistic, mean_places = _between_groups(units, group[None], len(names))

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
+    NO_VALUE,
     InputError,
-    RankshotError,
     UnknownItemError,
     quote_names,
     short_repr,
@@ -267,12 +267,16 @@ def describe_pair(row: int) -> str:
 
 
 def refuse_first(
-    values: Sequence[Any], is_right: Callable[[Any], bool], rule: str, where: Where
+    parameter: str,
+    values: Sequence[Any],
+    is_right: Callable[[Any], bool],
+    rule: str,
+    where: Where = describe_row,
 ) -> None:
-    """Raise for the first value that is not right; ``rule`` has ``{}`` in its place."""
+    """Raise for the first value that breaks a rule."""
     for row, value in enumerate(values):
         if not is_right(value):
-            raise RankshotError(f"{where(row)}: {rule.format(short_repr(value))}")
+            raise InputError(parameter, value, rule, where=where(row))
 
 
 def encode_names(
@@ -313,12 +317,15 @@ def number_items(
         label, name = labels[codes[index]], found[codes[index]]
         if name is None:
             is_missing = label is None or (isinstance(label, float) and np.isnan(label))
-            raise RankshotError(
-                f"{where(index)}: an item must be a name, not {short_repr(label)}"
-                f"{': leave missing items out of the list' if is_missing else ''}"
+            raise InputError(
+                "item",
+                label,
+                "must be a name",
+                where=where(index),
+                hint="leave missing items out of the list" if is_missing else "",
             )
         raise UnknownItemError(
-            f"{where(index)}: unknown item {short_repr(name)}{suggest_item(name, names)}"
+            "item", name, f"is not one of the items{suggest_item(name, names)}", where=where(index)
         )
     return names, numbers
 
@@ -349,8 +356,8 @@ def encode_orders(
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
-        rule = "expected a list of items, not {} (a single ranking is a list in a list)"
-        refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
+        rule = "must be a list of items (a single ranking is a list in a list)"
+        refuse_first("orders", orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
     places = count_places(starts)
@@ -367,7 +374,9 @@ def encode_orders(
         sizes = np.fromiter(map(len, ties), np.int64, len(ties))
         if not sizes.all():
             index = int(np.argmin(sizes))
-            raise RankshotError(f"{where_label(index)}: an empty tie at place {places[index] + 1}")
+            raise InputError(
+                "tie", NO_VALUE, f"is empty at place {places[index] + 1}", where=where_label(index)
+            )
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
     found, codes = encode_names([labels], items, where_label)
@@ -395,7 +404,7 @@ def split_targets(
 def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
     """Raise for the first list that is empty."""
     if np.any(sizes := np.diff(starts) == 0):
-        raise RankshotError(f"{where(int(np.argmax(sizes)))}: the ranking is empty")
+        raise InputError("ranking", NO_VALUE, "is empty", where=where(int(np.argmax(sizes))))
 
 
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
@@ -413,9 +422,11 @@ def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> 
         twice = ordered[:, 1:] == ordered[:, :-1]
         if twice.any():
             row, column = np.argwhere(twice)[0]
-            raise RankshotError(
-                f"{where(int(rows[row]))}: item {items[ordered[row, column]]!r} is listed more "
-                "than once"
+            raise InputError(
+                "item",
+                items[ordered[row, column]],
+                "is listed more than once",
+                where=where(int(rows[row])),
             )
     return entries.sort_ties()
 
@@ -446,8 +457,8 @@ def validate_columns(
 ) -> tuple[Column, Column, Column, Column, Column]:
     """Return the validated columns of ``n`` rankings: subset, weight, target, source, rater."""
     kinds = [kind] if isinstance(kind, str) else require_one_each(kind, n, "kind")
-    rule = "kind must be 'top' or 'subset', not {}"
-    refuse_first(kinds, ("top", "subset").__contains__, rule, where)
+    rule = "must be 'top' or 'subset'"
+    refuse_first("kind", kinds, ("top", "subset").__contains__, rule, where)
     is_subset = np.fromiter((value == "subset" for value in kinds), bool, len(kinds))
     return (
         np.repeat(is_subset, n) if isinstance(kind, str) else is_subset,
@@ -464,7 +475,9 @@ def require_one_each(values: Iterable[object], n: int, what: str) -> list[Any]:
     found = list(values) if is_list else None
     if found is None or len(found) != n:
         given = short_repr(values) if found is None else f"{len(found)} entries"
-        raise RankshotError(f"{what} must have one entry for each of {n} rankings, not {given}")
+        raise InputError(
+            what, NO_VALUE, f"must have one entry for each of {n} rankings, not {given}"
+        )
     return found
 
 
@@ -473,12 +486,8 @@ def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray
     if not isinstance(k, LIST_TYPES) or np.ndim(k) == 0:
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
     lengths = np.array(require_one_each(require_whole_numbers("k", k), n, "k"), np.int64)
-    refuse_first(
-        lengths.tolist(),
-        lambda value: 1 <= value <= n_items,
-        f"k must be a whole number from 1 to {n_items}, not {{}}",
-        describe_row,
-    )
+    rule = f"must be a whole number from 1 to {n_items}"
+    refuse_first("k", lengths.tolist(), lambda value: 1 <= value <= n_items, rule)
     return lengths
 
 
@@ -493,8 +502,8 @@ def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float
     odd = (str, bytes, bool, np.bool_)
     is_plain = column.shape == (n,) and not any(issubclass(t, odd) for t in set(map(type, values)))
     if not is_plain or not np.all((column >= 0) & (column < np.inf)):
-        rule = "the weight {} is not a finite number of 0 or more"
-        refuse_first(column.tolist() if is_plain else values, _is_weight, rule, where)
+        rule = "must be a finite number of 0 or more"
+        refuse_first("weights", column.tolist() if is_plain else values, _is_weight, rule, where)
     return column
 
 
@@ -512,8 +521,9 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
         return column
     values = require_one_each(labels, n, what)
     if not set(map(type, values)) <= {str, type(None)} or "" in values:
-        rule = f"{what[:-1]} must be a whole number or text that is not empty, not {{}}"
-        refuse_first(values, lambda label: label is None or as_name(label) is not None, rule, where)
+        rule = "must be whole numbers or text that is not empty"
+        is_label = lambda label: label is None or as_name(label) is not None  # noqa: E731
+        refuse_first(what, values, is_label, rule, where)
         values = [as_name(label) for label in values]
     column[:] = values
     return column
@@ -552,19 +562,20 @@ def read_item_table(
         table = np.asarray(frame_to_matrix(frame), np.float64)
         table = table[:, _match_names(columns, names, f"the columns of {what}")]
     elif items is None:
-        raise RankshotError(f"{what} have no column names: name the columns with items=")
+        raise InputError("items", NO_VALUE, f"must name the columns of {what}")
     else:
         names = as_names(items)
         refuse_masked(what, values)
         try:
             table = np.atleast_2d(np.asarray(values, dtype=np.float64))
         except (TypeError, ValueError, OverflowError) as error:
-            raise RankshotError(f"{what} must be a table of numbers: {error}") from None
+            raise InputError(what, NO_VALUE, f"must be a table of numbers ({error})") from None
     if table.ndim != 2 or table.shape[1] != len(names) or (square and len(table) != len(names)):
         lines = "row and one column" if square else "column"
-        raise RankshotError(
-            f"{what} must have one {lines} for each of the {len(names)} items, not shape "
-            f"{table.shape}"
+        raise InputError(
+            what,
+            NO_VALUE,
+            f"must have one {lines} for each of the {len(names)} items, not shape {table.shape}",
         )
     if frame is not None and square:
         import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
@@ -581,7 +592,9 @@ def _match_names(found: tuple[str, ...], names: tuple[str, ...], what: str) -> l
     if odd := [*({*found} ^ {*names})]:
         missing, further = sorted({*names} - {*found}), sorted({*found} - {*names})
         told = [f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x]
-        raise RankshotError(f"{what} differ from items in {len(odd)} names: {'; '.join(told)}")
+        raise InputError(
+            what, NO_VALUE, f"differ from items in {len(odd)} names: {'; '.join(told)}"
+        )
     place = {name: j for j, name in enumerate(found)}
     return [place[name] for name in names]
 
@@ -592,9 +605,11 @@ def refuse_cells(
     """Raise for the first bad cell of a table, naming its row, its item and its value."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise RankshotError(
-            f"ranking {row}, item {names[column]!r}: {what} {CELL_RULES[what]}, not "
-            f"{table[row, column]}"
+        raise InputError(
+            what,
+            float(table[row, column]),
+            CELL_RULES[what],
+            where=f"ranking {row}, item {names[column]!r}",
         )
 
 
@@ -620,7 +635,9 @@ def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bo
     outside = (table < 0) | (table >= len(items))
     if outside.any():
         row, column = np.argwhere(outside)[0]
-        raise RankshotError(f"ranking {row}: no item has the number {table[row, column]}")
+        raise InputError(
+            "lists", int(table[row, column]), "is not the number of an item", where=f"ranking {row}"
+        )
     return validate_entries(entries, items, describe_row)
 
 
@@ -653,15 +670,17 @@ def encode_pairs(
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
-        raise RankshotError(f"{describe_pair(row)}: item {names[pairs[0, row]]!r} against itself")
+        raise InputError(
+            "item", names[pairs[0, row]], "is compared with itself", where=describe_pair(row)
+        )
     tied = np.zeros(n, bool)
     if ties is not None:
         refuse_masked("ties", ties)
         values = ties
         if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
             values = require_one_each(cast("Iterable[Any]", ties), n, "ties")
-            rule = "a tie must be True or False, not {}"
-            refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, describe_pair)
+            is_truth = lambda x: isinstance(x, (bool, np.bool_))  # noqa: E731
+            refuse_first("ties", values, is_truth, "must be True or False", describe_pair)
         tied = np.array(values, bool)
     return names, stack_pairs(pairs[0], pairs[1], tied)
 
@@ -670,7 +689,7 @@ def _as_column(values: Iterable[object], what: str) -> list[Any] | Column:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values
     if isinstance(values, (str, set, frozenset, np.ndarray)):
-        raise RankshotError(f"{what} must be a list of names, not {short_repr(values)}")
+        raise InputError(what, values, "must be a list of names")
     return list(values)
 
 
@@ -711,7 +730,5 @@ def _read_counts(
     ):
         if bad.any():
             i, j = np.argwhere(bad)[0]
-            raise RankshotError(
-                f"{what} of {names[i]!r} and {names[j]!r} are {table[i, j]:g}: {rule}"
-            )
+            raise InputError(what, float(table[i, j]), rule, where=f"{names[i]!r} and {names[j]!r}")
     return names, table

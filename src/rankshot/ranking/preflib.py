@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
     Entries,
@@ -68,10 +68,12 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
         every = list(map(str.strip, data.decode("utf-8-sig").split("\n")))
     except UnicodeDecodeError as error:
         at = data.count(b"\n", 0, error.start) + 1
-        raise RankshotError(f"{path}:{at}: not UTF-8 text ({error.reason})") from None
+        raise InputError(
+            "line", NO_VALUE, f"is not UTF-8 text ({error.reason})", where=f"{path}:{at}"
+        ) from None
     lines = [line for line in every if line and line[0] != "#"]
     if not lines:
-        raise RankshotError(f"{path}: contains no rankings")
+        raise InputError("file", NO_VALUE, "contains no rankings", where=str(path))
 
     def where(row: int) -> str:
         numbers = [i for i, line in enumerate(every, 1) if line and line[0] != "#"]
@@ -92,9 +94,12 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
             counts.append(count)
         if bad_rows.size:
             row = rows.start + int(bad_rows.min())
-            raise RankshotError(
-                f"{where(row)}: expected 'count: 1,2,{{3,4}}', as in PrefLib files since 2022, "
-                f"with numbers of alternatives that the file has, not {short_repr(lines[row])}"
+            raise InputError(
+                "line",
+                lines[row],
+                "must be 'count: 1,2,{3,4}', as in PrefLib files since 2022, with numbers of "
+                "alternatives that the file has",
+                where=where(row),
             )
     found = as_names(names.values())
     entries = validate_entries(Entries.concatenate(parts), found, where)
@@ -113,8 +118,11 @@ def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
     for number, line in header:
         if match := NAME.fullmatch(line):
             if int(match[1]) in names or match[2] in used:
-                raise RankshotError(
-                    f"{path}:{number}: this number or name was given before: {short_repr(line)}"
+                raise InputError(
+                    "line",
+                    line,
+                    "has a number or name that was given before",
+                    where=f"{path}:{number}",
                 )
             names[int(match[1])] = match[2]
             used.add(match[2])
@@ -125,9 +133,12 @@ def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
         return names
     every = {number: names.get(number, str(number)) for number in range(1, count + 1)}
     if not every or not names.keys() <= every.keys() or len(set(every.values())) < count:
-        raise RankshotError(
-            f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named, and "
-            "their numbers or names do not match: correct the header"
+        raise InputError(
+            "header",
+            NO_VALUE,
+            f"announces {announced[:20]} alternatives, but {len(names)} are named, and their "
+            "numbers or names do not match",
+            where=str(path),
         )
     return every
 
@@ -193,7 +204,12 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
         (np.array([odd_names]), "line breaks in names, or blanks around them"),
     ):
         if bad.any():
-            raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib files cannot hold {what}")
+            raise InputError(
+                "rankings",
+                NO_VALUE,
+                f"have {what}, which PrefLib files cannot hold",
+                where=f"ranking {np.argmax(bad)}",
+            )
     merged = rankings.unique()
     merged = merged[np.argsort(-merged.weights, kind="stable")]
     stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")
@@ -223,6 +239,10 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
     ):
         if letter and is_bad.any():
             row = int(np.argmax(is_bad))
-            raise RankshotError(
-                f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
+            raise InputError(
+                "ranking",
+                NO_VALUE,
+                f"{what}, which {path.suffix} does not allow",
+                where=where(row),
+                hint=f"use {instead}",
             )

@@ -23,7 +23,13 @@ from rankshot.core.columns import (
     find_readable,
     warn_of_skipped,
 )
-from rankshot.core.errors import InputError, RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    prefix_errors,
+    quote_names,
+    suggest_name,
+)
 from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
     find_column,
@@ -215,9 +221,11 @@ def require_arguments(given: Iterable[str], known: set[str]) -> None:
     """Raise for an argument that is not one of a table."""
     if unknown := {*given} - known:
         name = min(unknown)
-        raise RankshotError(
-            f"{name}= is unknown{suggest_name(name, known)}; a table has "
-            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
+        raise InputError(
+            name,
+            NO_VALUE,
+            f"is unknown{suggest_name(name, known)}; a table has "
+            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}",
         )
 
 
@@ -237,8 +245,8 @@ def _read_file(
         with closing(read_lines(path)) as lines:
             return parse_jsonl(lines, items, path, kind, skips=skips)
     if skips:
-        raise RankshotError(
-            f"{path}: on_error='skip' applies to tables and JSON lines, not {ending}"
+        raise InputError(
+            "on_error", on_error, f"applies to tables and JSON lines, not {ending}", where=str(path)
         )
     if ending in PREFLIB_ENDINGS:
         return read_preflib(path, items, kind or "top")
@@ -308,7 +316,9 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     path = Path(path)
     require_rankings(rankings)
     if len(rankings) == 0:
-        raise RankshotError(f"{path}: there are no rankings to write")
+        raise InputError(
+            "rankings", NO_VALUE, "are none: there is nothing to write", where=str(path)
+        )
     require_ending(path, ENDINGS)
     with replace_file(path) as stream:
         if path.suffix == ".parquet":
@@ -351,7 +361,9 @@ def parse_jsonl(
                 _require_kinds(records, {*rankings.items}, where)
             parts.append(rankings)
     if told and not parts:
-        raise RankshotError(f"{path}: no line can be read; the first: {told[0]}")
+        raise InputError(
+            "file", NO_VALUE, f"has no line that can be read; the first: {told[0]}", where=str(path)
+        )
     if told:
         warn_of_skipped(len(told), n, told)
     return join_portions(parts, names, path)
@@ -370,8 +382,8 @@ def _read_lines(
         try:
             records.append(decode(line))
         except (ValueError, RecursionError) as error:
-            raise RankshotError(
-                f"{path}:{number}: not JSON ({error}): {short_repr(line)}"
+            raise InputError(
+                "line", line, f"is not JSON ({error})", where=f"{path}:{number}"
             ) from None
 
     def where(row: int) -> str:
@@ -397,8 +409,8 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[Order]:
     harmless: set[str] = set(FIELDS)
     for row, record in enumerate(records):
         if type(record) is not dict or type(record.get("ranking")) is not list:
-            raise RankshotError(
-                f'{where(row)}: expected an object with a list "ranking", not {short_repr(record)}'
+            raise InputError(
+                "line", record, 'must be an object with a list "ranking"', where=where(row)
             )
         for field in record.keys() - harmless:
             refuse_misspelt_field(field, where(row))
@@ -423,10 +435,13 @@ def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where)
     for row, record in enumerate(records):
         shown = record.get("shown")
         if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
-            raise RankshotError(
-                f'{where(row)}: "shown" does not have all items. The others may come after the '
-                "ranking (kind='top') or may not have been compared (kind='subset'): pass "
-                'kind=, or add a field "kind" to the file'
+            raise InputError(
+                "kind",
+                NO_VALUE,
+                'must be given: "shown" does not have all items. The others may come after the '
+                'ranking (kind="top") or may not have been compared (kind="subset")',
+                where=where(row),
+                hint='pass kind=, or add a field "kind" to the file',
             )
 
 
@@ -435,7 +450,8 @@ def _with_cut_ties(rankings: Rankings, numbers: Iterable[Any], where: Where) -> 
     lengths = rankings.lengths.copy()
     for row, (k, most) in enumerate(zip(numbers, rankings.n_listed.tolist(), strict=True)):
         if k is not None:
-            lengths[row] = require_whole_number(f"{where(row)}: k", k, most)
+            with prefix_errors(where(row)):
+                lengths[row] = require_whole_number("k", k, most)
     return rankings.top(lengths)
 
 
@@ -463,7 +479,7 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
 def refuse_misspelt_field(field: str, where: str) -> None:
     """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
     if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
-        raise RankshotError(f"{where}: field {short_repr(field)}: did you mean {close[0]!r}?")
+        raise InputError("field", field, f"is unknown: did you mean {close[0]!r}?", where=where)
 
 
 def join_portions(
@@ -471,7 +487,7 @@ def join_portions(
 ) -> Rankings:
     """Join portions of a file, over ``items`` or those that occur in any of them, sorted."""
     if not portions:
-        raise RankshotError(f"{path}: contains no rankings")
+        raise InputError("file", NO_VALUE, "contains no rankings", where=str(path))
     names = items or tuple(sorted({item for portion in portions for item in portion.items}))
     return Rankings.concatenate(portion.change_items(names) for portion in portions)
 
@@ -482,8 +498,8 @@ def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
     try:
         return None if text is None else as_names(json.loads(text))
     except ValueError:
-        raise RankshotError(
-            f"{path}: the metadata {ITEMS_KEY.decode()!r} is not a list of names"
+        raise InputError(
+            "metadata", ITEMS_KEY.decode(), "is not a list of names", where=str(path)
         ) from None
 
 
@@ -517,11 +533,15 @@ def _require_columns(schema: Any, path: NamedFile) -> list[str]:
     names = lists.value_type if _is_list(lists) else lists
     names = names.value_type if _is_list(names) else names
     if not _is_list(lists) or types.is_nested(names):
-        raise RankshotError(f"{path}: column 'ranking' holds {lists}, not lists of names")
+        raise InputError(
+            "ranking", NO_VALUE, f"must be a column of lists of names, not {lists}", where=str(path)
+        )
     for name, kind in kind_of.items():
         texts = (types.is_string, types.is_large_string, types.is_dictionary, types.is_null)
         if name in (*LABELS, "kind") and not any(is_text(kind) for is_text in texts):
-            raise RankshotError(f"{path}: column {name!r} holds {kind}, not text")
+            raise InputError(
+                name, NO_VALUE, f"must be a column of text, not {kind}", where=str(path)
+            )
     require_number_types(schema, [name for name in ("weight", "k") if name in columns], path)
     return columns
 
@@ -575,8 +595,8 @@ class _RowReader:
         sizes = _to_numbers(self._compute.list_value_length(lists), -1, np.int64)
         if np.any(sizes < 1):
             row = int(np.argmax(sizes < 1))
-            raise RankshotError(
-                f"{where(row)}: {what} is {'missing' if sizes[row] < 0 else 'empty'}"
+            raise InputError(
+                what, NO_VALUE, f"is {'missing' if sizes[row] < 0 else 'empty'}", where=where(row)
             )
         return lists.flatten(), row_starts(sizes)
 
@@ -605,9 +625,8 @@ class _RowReader:
                 rows = np.flatnonzero(codes == number)
                 if rows.size:
                     rule = " or ".join(map(repr, allowed)) or "text or null"
-                    raise RankshotError(
-                        f"{self._where(int(rows[0]))}: {name} must be {rule}, "
-                        f"not {short_repr(value)}"
+                    raise InputError(
+                        name, value, f"must be {rule}", where=self._where(int(rows[0]))
                     )
         return np.array([*values, None], object)[codes]
 

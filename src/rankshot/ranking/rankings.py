@@ -12,11 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
-    RankshotError,
     UnknownItemError,
     format_count,
-    quote_names,
-    short_repr,
     suggest_item,
     suggest_name,
 )
@@ -425,7 +422,7 @@ class Rankings:
             labels = getattr(self, f"{what}s")
             known = construction.distinct_values(labels)
             if not isinstance(wanted, str) or wanted not in known:
-                raise RankshotError(f"no {what} {short_repr(wanted)}{suggest_name(wanted, known)}")
+                raise InputError(what, wanted, f"does not occur{suggest_name(wanted, known)}")
             keep &= labels == wanted
         return self[keep]
 
@@ -480,12 +477,15 @@ class Rankings:
         if names == self.items:
             return self
         if missing := sorted(set(names) - set(self.items)):
-            raise RankshotError(
-                f"these rankings do not have {quote_names(missing)}: "
-                "give them the same items= when they are built or read"
+            raise InputError(
+                "items",
+                missing[0],
+                f"is not one of the items of these rankings ({len(missing)} are missing)",
+                hint="give them the same items= when they are built or read",
             )
         if odd := sorted(set(self.items) - set(names)):
-            raise UnknownItemError(f"unknown item {odd[0]!r}{suggest_item(odd[0], names)}")
+            rule = f"is not one of the items{suggest_item(odd[0], names)}"
+            raise UnknownItemError("item", odd[0], rule)
         return self.change_items(names)
 
     def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
@@ -509,7 +509,7 @@ class Rankings:
         """Join ``parts``, rankings over the same items, into one value."""
         parts = list(parts)
         if not parts or not all(isinstance(part, Rankings) for part in parts):
-            raise RankshotError(f"expected a list of Rankings, not {short_repr(parts)}")
+            raise InputError("rankings", parts, "must be a list of Rankings")
         if len(parts) == 1:
             return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]

@@ -83,8 +83,8 @@ def make_dataset(found: Any, name: str | None) -> Any:
 
 def _require_inputs(found: Any) -> str:
     """What the inputs are, images or texts; refuse scores alone."""
-    values, plan = found.inputs.values, found.reader.plan
-    if values is None or plan is None or plan.model.takes not in TAGS:
+    takes = found.inputs.about.get("takes")
+    if found.inputs.values is None or takes not in TAGS:
         rule = "must be images in files, or texts: scores cannot be shown"
         raise InputError("inputs", None, rule)
-    return str(plan.model.takes)
+    return str(takes)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from rankshot.core.errors import InputError, short_repr
-from rankshot.core.files import read_lines
+from rankshot.core.files import hash_file, read_lines
 from rankshot.core.images import ENDINGS
 from rankshot.core.tables import ID, LABEL, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
@@ -285,6 +285,13 @@ def _open_dataset(dataset: Any, takes: Takes) -> Inputs:
                 yield Input(id_, row[column])
 
     return Inputs("the dataset", read)
+
+
+def hash_input(value: Path | str) -> str:
+    """A hash of a text, or of the content of a file; empty if there is no such file."""
+    if isinstance(value, str):
+        return sha256(value.encode(errors="surrogatepass")).hexdigest()
+    return hash_file(value) if value.is_file() else ""
 
 
 def find_version(value: Path | str) -> str:

@@ -33,6 +33,8 @@ class Labelled(NamedTuple):
 
     inputs: ScoredInputs
     labels: Labels | None
+    is_part: bool = False
+    """Whether they are some of the inputs to classify."""
 
 
 # ---- Inputs
@@ -149,7 +151,7 @@ def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> Label
         raise InputError(what, unknown[0], "is not the id of an input", hint=hint)
     rows = np.array([row_of[meant[str(name)]] for name in by_id], dtype=np.intp)
     some = replace(inputs, scores=inputs.scores[rows], ids=inputs.ids[rows], values=None)
-    return Labelled(some, np.array(list(by_id.values()), dtype=str))
+    return Labelled(some, np.array(list(by_id.values()), dtype=str), is_part=True)
 
 
 # ---- New classes

@@ -67,6 +67,10 @@ class Recognition:
         How the head was fitted.
     inputs : ScoredInputs
         The inputs with their scores, and those that were skipped.
+    labelled : mapping
+        The labels that some of the inputs had, by their ids.
+    reader : Reader
+        How further inputs become scores.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Recognition:
     knowledge: Knowledge
     settings: Settings
     inputs: ScoredInputs
+    labelled: Mapping[str, str]
     reader: Reader
 
     @property
@@ -234,7 +239,8 @@ def recognise(
         unless the model has them.
     source : source, str or list of these, optional
         What ranks names: an object such as `LanguageModel`, or a text as in the command, such as
-        ``"llm:gpt-4o"``. By default WordNet.
+        ``"llm:gpt-4o"``. By default the dictionary of look-alikes or sound-alikes, or WordNet if
+        the seen classes are not in it.
     reference : inputs, or inputs and labels, optional
         Varied inputs of seen classes that the model was not trained on, in any form of ``inputs``,
         and their classes if they are known. A table may have a column ``label``, and a folder one
@@ -298,12 +304,14 @@ def recognise(
     if reference is not None:
         found = reader.read_labelled(reference, scored, "reference")
         known, labels = found.inputs.scores, found.labels
-    shown = None
+    shown, by_id = None, dict[str, str]()
     if examples is not None:
         few = reader.read_labelled(examples, scored, "examples")
         if few.labels is None:
             raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
         shown = few.inputs.scores, few.labels
+        if few.is_part:
+            by_id = dict(zip(few.inputs.ids, few.labels.tolist(), strict=True))
     if not isinstance(given, Rankings | Mapping):
         taught = () if shown is None else shown[1].tolist()
         given, more = rank_names(source, given, labels, scored.classes, taught)
@@ -312,7 +320,8 @@ def recognise(
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
-    return _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    result = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    return replace(result, labelled=by_id)
 
 
 def _predict(
@@ -361,6 +370,7 @@ def _predict(
         knowledge,
         settings,
         scored,
+        {},
         reader,
     )
 

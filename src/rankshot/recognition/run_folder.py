@@ -32,6 +32,7 @@ from rankshot.core.files import (
 )
 from rankshot.core.tables import ID, LABEL, open_csv_writer, read_table
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
+from rankshot.recognition.inputs import hash_input
 from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
 from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
 from rankshot.zeroshot.knowledge import Knowledge, load_head
@@ -40,10 +41,19 @@ from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 
 FORMAT = "rankshot run 4"
-MANIFEST, RANKINGS, INPUTS = "run.json", "rankings.jsonl", "inputs.jsonl"
+MANIFEST, CACHE = "run.json", "cache.json"
+RANKINGS, INPUTS = "rankings.jsonl", "inputs.jsonl"
 PREDICTIONS, HEAD = "predictions.csv", "head.rankshot"
 SCORES, EVIDENCE, REFERENCE, EXAMPLES = "scores", "evidence", "reference", "examples"
 LABELS = "-labels.csv"
+PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
+"""The note of a saved head that has the forecast."""
+SCORE_TYPES = {
+    "multiclass": "logits",
+    "one-vs-rest": "one-vs-rest-logits",
+    "one-vs-one": "one-vs-one",
+}
+"""What scores are in a file, by their kind: probabilities have become logarithms."""
 AGAIN = "run `rankshot recognise` again, or recognise(...).save(folder)"
 
 
@@ -68,9 +78,13 @@ class Run:
     forecast : mapping or None
         The accuracies that a rehearsal measured and predicted: each has a value and an interval.
     model : mapping
-        The name of the model, what it takes, and its preprocessing.
+        What the model takes, its name, and its preprocessing.
     inputs : Path or None
         The table of the texts, or of the paths, of the inputs.
+    place : Path or None
+        The folder that the inputs are from, if it is there.
+    labelled : mapping
+        The labels that some of the inputs had, by their ids; they are examples as well.
     changed : tuple of str
         The files that were changed since they were written.
 
@@ -98,6 +112,8 @@ class Run:
     forecast: Mapping[str, Any] | None
     model: Mapping[str, Any]
     inputs: Path | None
+    place: Path | None
+    labelled: Mapping[str, str]
     changed: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -112,7 +128,8 @@ def write_run(found: Any, folder: Path, *, overwrite: bool = False) -> None:
     """Write a `Recognition`; a run that is there is replaced when the new one is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / MANIFEST
-    if not overwrite and not manifest.exists() and any(folder.iterdir()):
+    is_ours = manifest.exists() or (folder / CACHE).exists()
+    if not overwrite and not is_ours and any(folder.iterdir()):
         rule = "has other files, and is not the folder of a run"
         raise InputError("folder", str(folder), rule, hint="give another folder")
     before = read_hashes(manifest)
@@ -121,7 +138,9 @@ def write_run(found: Any, folder: Path, *, overwrite: bool = False) -> None:
         names = sorted(path.name for path in work.iterdir())
         for name in names:
             require_own(folder / name, manifest, overwrite=overwrite)
-        content = _describe(found) | {"files": {name: hash_file(work / name) for name in names}}
+        content = _describe(found, folder) | {
+            "files": {name: hash_file(work / name) for name in names}
+        }
         for name in names:
             (work / name).replace(folder / name)
         with replace_file(manifest) as stream:
@@ -160,9 +179,18 @@ def _write_files(found: Any, work: Path, folder: Path) -> None:
                 _write_labels(work / f"{name}{LABELS}", numbers, labels)
     if found.inputs.values is not None:
         _write_inputs(work / INPUTS, ids, found.inputs.values, folder)
-    found.head.save(work / HEAD)
+    found.head.save(work / HEAD, provenance=_describe_head(found))
     with open_predictions(work / PREDICTIONS, found.head.classes_) as writer:
         writer.write(ids, found.labels, found.proba)
+
+
+def _describe_head(found: Any) -> dict[str, object]:
+    """What a report needs to know of a head: on what it cannot be tested, and the forecast."""
+    facts: dict[str, object] = {"example_ids": list(found.labelled)}
+    facts["score_type"] = SCORE_TYPES[found.inputs.scores.kind]
+    if found.predicted is not None:
+        facts["notes"] = {PREDICTED: list(found.predicted)}
+    return facts
 
 
 def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None:
@@ -187,15 +215,15 @@ def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -
             row = {"id": name}
             if isinstance(value, Path):
                 row["path"] = os.path.relpath(value.resolve(), folder.resolve())
-                row["sha256"] = hash_file(value)
             else:
                 row["text"] = value
+            row["sha256"] = hash_input(value)
             stream.write(f"{json.dumps(row)}\n")
 
 
-def _describe(found: Any) -> dict[str, Any]:
+def _describe(found: Any, folder: Path) -> dict[str, Any]:
     """What the manifest says, beside the files."""
-    forecast, plan = None, found.reader.plan
+    forecast, place = None, found.inputs.place
     if found.forecast is not None:
         one = found.forecast
         forecast = {
@@ -209,7 +237,9 @@ def _describe(found: Any) -> dict[str, Any]:
         "seen": list(found.knowledge.seen),
         "kind": found.inputs.scores.kind,
         "settings": found.settings.to_json(),
-        "model": {} if plan is None else {"takes": plan.model.takes, **plan.origin},
+        "model": dict(found.inputs.about),
+        "place": None if place is None else os.path.relpath(place.resolve(), folder.resolve()),
+        "labelled": dict(found.labelled),
         "forecast": forecast,
         "notes": list(found.notes),
     }
@@ -218,7 +248,7 @@ def _describe(found: Any) -> dict[str, Any]:
 def _as_list(interval: Any) -> list[float] | None:
     if interval is None:
         return None
-    return [float(interval.value), float(interval.low), float(interval.high)]
+    return [float(number) for number in interval]
 
 
 # ---- Reading
@@ -236,6 +266,17 @@ def open_run(folder: str | Path) -> Run:
     ------
     InputError
         If this is not the folder of a run of this version, or if a file of it is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     rs.recognition.open_run(folder + "/run").labels.tolist()
+    ['truck']
     """
     folder = Path(folder)
     about = _read_manifest(folder / MANIFEST)
@@ -268,8 +309,17 @@ def open_run(folder: str | Path) -> Run:
         about["forecast"],
         about["model"],
         files.get("inputs"),
+        _find_place(folder, about),
+        about["labelled"],
         tuple(changed),
     )
+
+
+def _find_place(folder: Path, about: Mapping[str, Any]) -> Path | None:
+    place = about.get("place")
+    if isinstance(place, str) and (folder / place).is_dir():
+        return (folder / place).resolve()
+    return None
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -283,7 +333,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if found != FORMAT:
         rule = "is of another version" if str(found).startswith("rankshot run") else "is damaged"
         raise InputError("folder", str(path), rule, hint=AGAIN)
-    wanted = {"seen": list, "settings": dict, "notes": list, "model": dict, "files": dict}
+    wanted = {
+        "seen": list,
+        "settings": dict,
+        "notes": list,
+        "model": dict,
+        "files": dict,
+        "labelled": dict,
+    }
     for name, kind in wanted.items():
         if not isinstance(content.get(name), kind):
             raise InputError("folder", str(path), f"is damaged: {name!r} is missing", hint=AGAIN)
@@ -302,16 +359,3 @@ def _read_labels(path: Path) -> NDArray[np.str_] | None:
     if not path.is_file():
         return None
     return np.array(read_table(path, [LABEL]).texts[0]).astype(str)
-
-
-def list_changed_inputs(run: Run) -> list[str]:
-    """The ids of inputs whose files are other ones than those that were scored, or are gone."""
-    if run.inputs is None:
-        return []
-    changed = []
-    for line in run.inputs.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        file = run.folder / row["path"] if "path" in row else None
-        if file is not None and not (file.is_file() and hash_file(file) == row["sha256"]):
-            changed.append(row["id"])
-    return changed

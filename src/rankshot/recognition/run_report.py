@@ -56,7 +56,9 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
     rows, labels = np.arange(len(ids)), None
     if truth is not None:
         labels = read_truth(truth, ids, partial=True).astype(str)
-        rows = np.flatnonzero(labels != "")
+        # Inputs that the head was fitted to do not test it.
+        fitted = [name in run.labelled for name in ids]
+        rows = np.flatnonzero((labels != "") & ~np.array(fitted, bool))
         labels = labels[rows]
         if unknown := sorted({*labels.tolist()} - {*classes}):
             rule = f"is not one of the predicted classes{suggest_name(unknown[0], classes)}"
@@ -115,6 +117,18 @@ def explain_run(
         The ids of the inputs.
     target, against : str, optional
         The class to explain, and the one to compare it with; see `explain`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     run = rs.recognition.open_run(folder + "/run")
+    >>> rs.recognition.explain_run(run, ["0"])["0"].target
+    'truck'
     """
     row_of = {str(name): row for row, name in enumerate(run.ids)}
     if missing := [name for name in ids if name not in row_of]:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -36,7 +36,7 @@ from rankshot.recognition.images import (
     as_preprocessing,
     fit_to_shape,
 )
-from rankshot.recognition.inputs import Input, Skipped, open_inputs
+from rankshot.recognition.inputs import Input, Inputs, Skipped, open_inputs
 from rankshot.recognition.model import Model, fingerprint, join_lines
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.decide import most_probable
@@ -75,6 +75,10 @@ class ScoredInputs:
         The classes, with their synonyms and synsets if these are known.
     values : list or None
         The texts of the inputs, or the paths of their files.
+    place : Path or None
+        The folder or the file that they are from.
+    about : mapping
+        What the model takes, its name, and the preprocessing of images.
 
     Examples
     --------
@@ -90,6 +94,8 @@ class ScoredInputs:
     skipped: tuple[Skipped, ...]
     classes: ClassLabels
     values: list[Any] | None = None
+    place: Path | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"ScoredInputs: {self.scores!r}; {len(self.skipped)} skipped"
@@ -172,10 +178,22 @@ def run_plan(
     if not blocks:
         raise nothing_scored(found.name, skipped)
     [(ids, scores)] = blocks
+    return ScoredInputs(
+        scores,
+        np.array(ids, dtype=object),
+        tuple(skipped),
+        plan.classes,
+        list_values(found, ids),
+        Path(inputs) if isinstance(inputs, (str, Path)) else None,
+        plan.about,
+    )
+
+
+def list_values(found: Inputs, ids: Sequence[str]) -> list[Any] | None:
+    """The texts of inputs, or the paths of their files; None if they are something else."""
     known = {one.id: one.value for one in found if isinstance(one, Input)}
     values = [known[name] for name in ids]
-    kept = values if all(isinstance(value, (str, Path)) for value in values) else None
-    return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes, kept)
+    return values if all(isinstance(value, (str, Path)) for value in values) else None
 
 
 def refuse_skipped(skipped: Iterable[Skipped]) -> None:
@@ -236,6 +254,11 @@ class ScoringPlan:
         if self.model.takes == "images":
             found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
         return found
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the model takes, its name, and the preprocessing of images."""
+        return {"takes": self.model.takes, **self.origin}
 
     @property
     def identity(self) -> dict[str, object]:

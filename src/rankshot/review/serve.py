@@ -23,6 +23,7 @@ from rankshot.review.results import Results
 from rankshot.review.session import Review
 from rankshot.web.guards import is_loopback
 from rankshot.web.server import open_port, serve
+from rankshot.zeroshot.knowledge import Knowledge
 
 TOKEN = "RANKSHOT_REVIEW_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 JOURNAL = "review.jsonl"
@@ -83,10 +84,14 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
         Where the inputs are now, if they have been moved without the run.
     """
     is_joint = "changed" in run.head.inner.about.get("batch", {})
-    learner = Learner(run.knowledge, replace(run.settings, batch=is_joint))
+    known = run.knowledge
+    if run.labelled:
+        # Examples that are inputs can be corrected on the page.
+        known = Knowledge(known.rankings, known.reference, batch=known.batch)
+    learner = Learner(known, replace(run.settings, batch=is_joint))
     ids = [str(name) for name in run.ids]
     if place is not None or run.inputs is None:
-        return find_reviewed(learner, ids, place, takes=run.model.get("takes"))
+        return find_reviewed(learner, ids, place, run.labelled, takes=run.model.get("takes"))
     rows = [json.loads(line) for line in run.inputs.read_text("utf-8").splitlines()]
     files = {row["id"]: (run.folder / row["path"]).resolve() for row in rows if "path" in row}
     there = {name: file for name, file in files.items() if file.is_file()}
@@ -98,7 +103,7 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
     if missing := sorted(files.keys() - there.keys()):
         what = f"{len(missing):,} of {format_count(len(ids), 'input')} are no longer there"
         gone = (f"{what}; their scores are shown: {quote_names(missing)}",)
-    return Reviewed(learner, ids, "logits", inputs, notes=gone)
+    return Reviewed(learner, ids, "logits", inputs, run.labelled, notes=gone)
 
 
 def serve_review(

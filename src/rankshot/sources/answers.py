@@ -410,10 +410,11 @@ class AnswerList:
 
 
 class AnswerReader:
-    """Finds the ``lists`` in the text of an answer; ``unread`` are the lines that it cannot use."""
+    """Finds the ``lists`` in an answer; ``unread`` are lines with items that it cannot use."""
 
     def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
         self.targets, self.items = targets, items
+        self.item_letters = [name.casefold().replace("_", " ") for name in items.names]
         self.lists = [AnswerList("", None)]
         self.unread: list[str] = []
 
@@ -478,7 +479,8 @@ class AnswerReader:
             current.names += [body] if marker is None else []
         elif marker is None:
             # Another class, or prose: what follows does not belong to the list before it.
-            self.unread.append(body)
+            if any(name in body.casefold() for name in self.item_letters):
+                self.unread.append(body)
             self.lists.append(AnswerList(strip_markup(label if colon else body), None))
 
     def _find_target(self, text: str) -> str | None:

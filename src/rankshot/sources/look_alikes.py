@@ -131,10 +131,12 @@ class LookAlikes:
         items: tuple[str, ...],
         senses: Mapping[str, str] | None,
         words: Mapping[str, str] | None,
+        dictionary: Dictionary | None = None,
     ) -> _ItemNames:
         synsets = {name: load_nouns().synset(sense) for name, sense in (senses or {}).items()}
         kinds = list(FILES) if self.kind == "auto" else [self.kind]
-        options = [_ItemNames(load_dictionary(kind), items, synsets, words or {}) for kind in kinds]
+        dictionaries = [dictionary] if dictionary else [load_dictionary(kind) for kind in kinds]
+        options = [_ItemNames(each, items, synsets, words or {}) for each in dictionaries]
         # The first of equals: images.
         return max(options, key=lambda option: option.known_share)
 
@@ -144,6 +146,7 @@ class LookAlikes:
         items: Iterable[object],
         senses: Mapping[str, str] | None = None,
         words: Mapping[str, str] | None = None,
+        dictionary: Dictionary | None = None,
     ) -> LookedUp:
         """Rank the items, and report how all names were found.
 
@@ -155,9 +158,11 @@ class LookAlikes:
             Known WordNet senses or ids of some names, as for `WordNet`.
         words : mapping of name to words, optional
             What is looked up instead of some names.
+        dictionary : Dictionary, optional
+            A dictionary of your own, in place of those of the package.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        chosen = self._choose(item_names, senses, words)
+        chosen = self._choose(item_names, senses, words, dictionary)
         dictionary = chosen.dictionary
         entries = chosen.find(target_names)
         found = {name: entry for name, entry in entries.items() if entry is not None}

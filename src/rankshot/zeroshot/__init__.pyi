@@ -4,7 +4,6 @@ from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
 from .evidence import word_evidence as word_evidence
-from .examples import ExampleFacts as ExampleFacts
 from .explanation import Explanation as Explanation, explain as explain
 from .files.predictions import (
     open_predictions as open_predictions,
@@ -20,7 +19,7 @@ from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
-from .seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .seen_and_new import SeenAndNew as SeenAndNew
 from .settings import Settings as Settings
 from .suggestions import Suggestions as Suggestions, suggest as suggest
 from .weighted_mean import WeightedMean as WeightedMean

@@ -71,12 +71,14 @@ class Mixture(NamedTuple):
     """One normal distribution per class: its log-probabilities of the batch, and its parameters.
 
     Along the columns of ``axes`` the covariance within classes is the identity; ``means`` are the
-    expected means of the classes there. ``offsets`` are the constants of the log-probabilities.
+    expected means of the classes there, and ``spread`` is their prior variance. ``offsets`` are the
+    constants of the log-probabilities.
     """
 
     log_share: Floats
     axes: Floats
     means: Floats
+    spread: Floats
     offsets: Floats
 
 
@@ -182,7 +184,10 @@ class BatchRefinement(Predictor, BaseEstimator):
         if self.temperature is not None:
             require_number("temperature", self.temperature, above=0, below=np.inf)
         require_choice("class_prior", self.class_prior, get_args(ClassPrior))
-        head = self.head.inner
+        fitted = self.head
+        if isinstance(fitted, WeightedMean):
+            fitted = fitted.use_batch(as_scores(scores, fitted.inner.seen))
+        head = fitted.inner
         self.classes_ = head.classes_
         table = head.require(as_scores(scores, head.seen))
         n, L = len(table), len(head.classes)
@@ -191,8 +196,8 @@ class BatchRefinement(Predictor, BaseEstimator):
             self.head_ = head
             return self
         base = head
-        if examples is not None and isinstance(self.head, WeightedMean):
-            base = self._add_rankings(self.head)
+        if examples is not None and isinstance(fitted, WeightedMean):
+            base = self._add_rankings(fitted)
         components = find_components(table)
         log_proba = np.asarray(base.log_proba(table), np.float64)
         points = components.transform(table)
@@ -219,6 +224,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         self.head_ = replace(
             base,
             slopes=all_slopes,
+            rank_slopes=base.rank_slopes / base.temperature,
             offsets=base.offsets / base.temperature + offsets,
             temperature=temperature,
             kind=table.kind,
@@ -230,17 +236,18 @@ class BatchRefinement(Predictor, BaseEstimator):
     def _add_rankings(fitted: WeightedMean) -> LinearHead:
         """The head, plus half of the log-probabilities by the rankings alone.
 
-        If a class has examples only, or nothing was learned from them, nothing is added.
+        If a class has examples only, nothing is added.
         """
-        head, other, facts = fitted.head_, fitted.by_rankings_, fitted.examples_
-        is_ranked = fitted.weights_.any(axis=1).all()
-        if facts is None or facts.only_class or not is_ranked:
+        head, other = fitted.head_, fitted.by_rankings_
+        if not fitted.has_examples or not fitted.weights_.any(axis=1).all():
             return head
         slopes = head.slopes / head.temperature
         slopes[:, head.blocks["scores"]] += DENSITY_WEIGHT * other.slopes / other.temperature
         offsets = head.offsets / head.temperature
         offsets = offsets + DENSITY_WEIGHT * other.offsets / other.temperature
-        return replace(head, slopes=slopes, offsets=offsets, temperature=1.0)
+        ranks = head.rank_slopes / head.temperature
+        ranks = ranks + DENSITY_WEIGHT * other.rank_slopes / other.temperature
+        return replace(head, slopes=slopes, offsets=offsets, rank_slopes=ranks, temperature=1.0)
 
     def _refine(self, data: Data) -> tuple[float, list[tuple[float, Mixture]]]:
         """The weight of equal frequencies, and the solutions with their weights."""
@@ -342,7 +349,7 @@ def run_em(
         within = total - (back.T @ sums + sums.T @ back - (back.T * size) @ back) / n
         within += (inverse * (size @ uncertainty / n)) @ inverse.T
     offsets = log_prior - 0.5 * DENSITY_WEIGHT * (means**2 + uncertainty).sum(axis=1)
-    return Mixture(log_share, axes, means, offsets)
+    return Mixture(log_share, axes, means, spread, offsets)
 
 
 def balance(joint: Floats, log_prior: Floats) -> Floats:

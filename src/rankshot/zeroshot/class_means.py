@@ -27,7 +27,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 Floats = NDArray[np.float64]
@@ -43,13 +43,13 @@ as shares of ρ of the seen classes."""
 FEATURE_SHARE = 0.5
 """The share of features in the squared length of a point, with many examples."""
 RANKING_EXAMPLES = 5.0
-"""The log-posterior by the rankings has the weight k / (k + n) beside n examples of a class: the
+"""The log-posterior by the rankings has the weight k / (k + n) beside n examples per class: the
 means know the rankings as well."""
 RIDGE = 1.0
 """The penalty of the logistic correction, for inputs of length 1."""
-TEMPERATURE = 2.0, 0.5
-"""The temperature of log-posteriors with examples, before any of them is left out, and the standard
-deviation of its logarithm."""
+FACTORS = 0.5, 0.5
+"""The factors of the log-posteriors by rankings and by means, before any example is left out, and
+the standard deviation of their logarithms."""
 N_FOLDS = 5
 """Inputs are left out in this number of groups."""
 TINY = 1e-12
@@ -313,7 +313,9 @@ class LinearMap(NamedTuple):
 
     def evaluate(self, inputs: Inputs) -> Floats:
         """Return the values, with one row per input."""
-        total = inputs.f @ self.slopes.T + inputs.bonus @ self.rank_slopes.T + self.offsets
+        total = inputs.f @ self.slopes.T + self.offsets
+        if self.rank_slopes.size:
+            total = total + inputs.bonus @ self.rank_slopes.T
         if inputs.features is not None and self.feature_slopes.size:
             total = total + inputs.features @ self.feature_slopes.T
         return np.asarray(total)
@@ -355,6 +357,7 @@ class Space:
     points: Floats
     codes: Codes
     correction: Floats | None = None
+    means_factor: float = 1.0
     temperature: float = 1.0
 
     @property
@@ -364,8 +367,10 @@ class Space:
 
     @property
     def ranking_share(self) -> Floats:
-        """The weight of the log-posterior by the rankings, for each class."""
-        return np.asarray(RANKING_EXAMPLES / (RANKING_EXAMPLES + self.examples.counts))
+        """The weight of the log-posterior by the rankings, the same for all classes."""
+        counts = self.examples.counts
+        share = RANKING_EXAMPLES / (RANKING_EXAMPLES + counts.mean())
+        return np.full(len(counts), share)
 
     def fit_maps(self) -> tuple[LinearMap, LinearMap]:
         """Return the log-posteriors of the new classes, and log-likelihoods of the seen ones."""
@@ -375,7 +380,7 @@ class Space:
         else:
             seen = fit_seen_means(self.reference, self.noise, C)
         means = fit_new_means(seen, self.noise, self.weights, self.examples)
-        factor = self._calibrate(means)
+        factor = self.means_factor * self._calibrate(means)
         new, of_seen = (
             self._unfold(factor * m * means.precision, m) for m in (means.new, means.seen)
         )
@@ -447,7 +452,8 @@ def fit_space(
         noise = Noise.measure(x, reference.predicted, groups.means)
     space = Space(weights, part, usual, noise, groups, points, codes)
     if learned is not None:
-        return replace(space, correction=learned.correction, temperature=learned.temperature)
+        same = ("correction", "means_factor", "temperature")
+        return replace(space, **{name: getattr(learned, name) for name in same})
     return space if examples is None else _learn(space, examples)
 
 
@@ -455,32 +461,40 @@ def _learn(space: Space, examples: Examples) -> Space:
     """Learn from examples what the means leave, leaving some of the examples out in turn."""
     counts, codes = space.examples.counts, space.codes
     if counts.max() < 2 or (counts > 0).sum() < 2:
-        return replace(space, temperature=TEMPERATURE[0])
-    fold, log_posterior = assign_folds(codes), np.zeros((len(codes), len(counts)))
+        return replace(space, temperature=1 / FACTORS[0])
+    fold, shape = assign_folds(codes), (len(codes), len(counts))
+    by_rankings, by_means = np.zeros(shape), np.zeros(shape)
     for j in range(N_FOLDS):
         left = fold == j
-        points, known = space.points[~left], codes[~left]
+        inputs, points, known = examples.inputs.take(left), space.points[~left], codes[~left]
         noise = space.noise if space.reference is not None else Noise.expect(points, known)
         kept = replace(space, points=points, codes=known, noise=noise)
-        log_posterior[left] = kept.fit_maps()[0].evaluate(examples.inputs.take(left))
-    return replace(
-        space,
-        correction=fit_correction(space.points, codes, log_posterior),
-        temperature=fit_temperature(log_posterior, codes),
-    )
+        by_rankings[left] = space.part.evaluate(inputs) * kept.ranking_share
+        by_means[left] = kept.fit_maps()[0].evaluate(inputs) - by_rankings[left]
+    # Classes without examples cannot be the correct ones.
+    has = np.flatnonzero(counts)
+    own, by_rankings, by_means = np.searchsorted(has, codes), by_rankings[:, has], by_means[:, has]
+    a, b = fit_factors(by_rankings, by_means, own)
+    correction = np.zeros((len(counts), space.points.shape[1]))
+    correction[has] = fit_correction(space.points, own, a * by_rankings + b * by_means) / a
+    return replace(space, correction=correction, means_factor=b / a, temperature=1 / a)
 
 
-def fit_temperature(log_posterior: Floats, codes: Codes) -> float:
-    """Return the temperature of the log-posteriors that makes the labels most probable.
+def fit_factors(one: Floats, other: Floats, codes: Codes) -> tuple[float, float]:
+    """Return the factors of two tables of log-posteriors whose sum makes labels most probable.
 
-    Few labels change little: beforehand, its logarithm is normal.
+    Few labels change little: beforehand, the logarithms of both factors are normal.
     """
-    usual, spread = TEMPERATURE
+    usual, spread = FACTORS
     rows = np.arange(len(codes))
 
-    def loss(log_temperature: float) -> float:
-        log_proba = log_softmax(log_posterior / np.exp(log_temperature), axis=1)
-        off = (log_temperature - np.log(usual)) / spread
-        return float(0.5 * off**2 - log_proba[rows, codes].sum())
+    def loss(log_factors: Floats) -> tuple[float, Floats]:
+        factors, off = np.exp(log_factors), (log_factors - np.log(usual)) / spread
+        log_proba = log_softmax(factors[0] * one + factors[1] * other, axis=1)
+        excess = np.exp(log_proba)
+        excess[rows, codes] -= 1
+        slopes = factors * [(excess * one).sum(), (excess * other).sum()] + off / spread
+        return float(0.5 * off @ off - log_proba[rows, codes].sum()), slopes
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-4, 6), method="bounded").x))
+    a, b = np.exp(minimize(loss, np.log([usual, usual]), jac=True, method="L-BFGS-B").x)
+    return float(a), float(b)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags, get_tags
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import NO_VALUE, InputError
@@ -46,15 +47,19 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         by `scores_of`.
     rankings : Rankings or dict
         For each new class, rankings of the classes of the estimator. A dict has one list per new
-        class, most similar first; with ``raters``, one list for each of them. Rankings that list
-        only some of these classes, as read from a file, are treated as top-K rankings of all of
-        them.
-    raters : sequence of str, optional
-        The raters of a dict.
+        class, most similar first, or several. Rankings that list only some of these classes, as
+        read from a file, are treated as top-K rankings of all of them.
+    raters : str or sequence of str, optional
+        The rater of all lists of a dict, or one for each list.
     classes : {"new", "all"}
         The classes that `predict` may return: the new classes only, or the new and the seen
         classes (generalised zero-shot classification). In the second case, a `SeenAndNew` decides
         between the two. Rankings of seen classes are not used.
+    seen_loss : float, optional
+        With ``classes="all"``: how much accuracy on seen classes may be lost, as a share of all
+        their inputs. By default .02 with a reference. It is measured on inputs that the estimator
+        was not trained on. If `fit` trains the estimator, another one is trained on three quarters
+        of the inputs for this, and the last quarter is the reference.
     none : bool
         Whether "none of these" may be predicted. With new classes only, inputs of seen classes and
         of unknown classes then get this label.
@@ -96,8 +101,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: BaseEstimator,
         *,
         rankings: Rankings | Orders | None = None,
-        raters: Sequence[str] | None = None,
+        raters: str | Sequence[str] | None = None,
         classes: Literal["new", "all"] = "new",
+        seen_loss: float | None = None,
         none: bool = False,
         batch: bool = False,
         settings: Settings | None = None,
@@ -107,6 +113,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.rankings = rankings
         self.raters = raters
         self.classes = classes
+        self.seen_loss = seen_loss
         self.none = none
         self.batch = batch
         self.settings = settings
@@ -126,9 +133,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X, y
             Inputs and their classes, to train the estimator. With ``classes="all"`` or ``none``,
-            the scores of X are also the reference; training inputs were as good for this in
-            experiments. For an estimator that is trained already, X are the inputs of the
-            reference, and it should not be trained on them; X can be left out.
+            a quarter of them is also the reference. For an estimator that is trained already, X are
+            the inputs of the reference, and it should not be trained on them; X can be left out.
         examples : inputs and labels, optional
             Some inputs of new classes, and their classes. Inputs are compared with them by the
             input of the last step of a pipeline, or by the inputs themselves if these are numbers,
@@ -148,16 +154,19 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             y is None and _is_fitted(self.estimator)
         )
         if y is None and not is_trained:
-            raise InputError("y", None, "must be the classes of X, to train the estimator")
+            raise InputError(
+                "y", NO_VALUE, "should be a 1d array: the classes of X, to train the estimator"
+            )
         trained = self.estimator if is_trained else clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
         self._opinion = None if evidence is None else evidence[1]
         self._has_features = examples is not None
-        reference = None
-        if X is not None and (is_trained or settings.has_gate):
-            reference = self._describe(trained, X)
-            if len(reference) < LEAST_INPUTS and not is_trained:
-                reference = None
+        reference: Any = None
+        if is_trained and X is not None:
+            labels = None if y is None else np.asarray(y).astype(str)
+            reference = self._describe(trained, X), labels
+        elif settings.has_gate:
+            reference = self._hold_out(X, y, items)
         few = None if examples is None else (self._describe(trained, examples[0]), examples[1])
         others = None if evidence is None else self._describe(trained, evidence[0])
         # Names of columns, if nothing else has them.
@@ -179,6 +188,25 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 warnings.warn(remark, stacklevel=2)
         return self
 
+    def _hold_out(
+        self, X: object, y: object, items: tuple[str, ...]
+    ) -> tuple[Scores, NDArray[np.str_]] | None:
+        """Scores of a quarter of the inputs by an estimator that was not trained on them.
+
+        None if there are too few inputs for this.
+        """
+        labels = np.asarray(y)
+        _, counts = np.unique(labels, return_counts=True)
+        if counts.min() < 2 or len(labels) < max(4 * LEAST_INPUTS, 4 * len(counts)):
+            return None
+        train, rest = train_test_split(
+            np.arange(len(labels)), test_size=0.25, random_state=0, stratify=labels
+        )
+        other = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
+        if as_names(other.classes_, "the estimator's classes_") != items:
+            return None
+        return self._describe(other, _safe_indexing(X, rest)), labels[rest].astype(str)
+
     def _read_settings(self) -> Settings:
         """The settings, after a check of all parameters, before anything is trained."""
         if not (isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)):
@@ -188,7 +216,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
         # Inputs are classified jointly when they are there, not by what is known before.
-        own = {"classes": self.classes, "none": self.none, "batch": self.batch}
+        own: dict[str, Any] = {
+            name: getattr(self, name) for name in ("classes", "none", "batch", "seen_loss")
+        }
         settings = Settings() if self.settings is None else self.settings
         replace(settings, **own)
         return replace(settings, **own | {"batch": False})

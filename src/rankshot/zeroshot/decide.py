@@ -37,7 +37,7 @@ class Top(NamedTuple):
     ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck", "toy tiger"])
     >>> best = rs.WeightedMean().fit(rankings).top([[0.1, 3.0, 1.5, -1.0]], k=2)
     >>> best.labels, best.proba.round(2)
-    (array([['cat', 'toy tiger']], dtype='<U9'), array([[0.85, 0.12]]))
+    (array([['cat', 'toy tiger']], dtype='<U9'), array([[0.94, 0.05]]))
     """
 
     labels: NDArray[np.str_]

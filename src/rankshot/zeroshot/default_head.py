@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.zeroshot.scores import count_effective, count_predictions
+
 Floats = NDArray[np.float64]
 UNCERTAINTY = 0.1
 """u, the variance of each score that the rankings leave open, as a share of all variance."""
@@ -142,8 +144,7 @@ def _deviation(weights: Floats) -> Floats:
 
 def measure_baseline(f: Floats) -> Baseline:
     """Return the mean and the correlations of the standardised scores ``f`` of a reference."""
-    C = f.shape[1]
-    counts = np.bincount(f.argmax(axis=1), minlength=C).astype(float)
+    counts = count_predictions(f)
     mean = f.mean(axis=0)
     covariance = f.T @ f / len(f) - np.outer(mean, mean)
     coverage = np.maximum(measure_coverage(counts), _measure_trust(mean, covariance, counts))
@@ -162,11 +163,7 @@ def measure_coverage(counts: Floats) -> Floats:
     effective number of classes among them (Simpson's).
     """
     n, C = counts.sum(), len(counts)
-    return np.asarray(np.maximum(counts / (counts + C), n / (n + C) * _count_effective(counts) / C))
-
-
-def _count_effective(counts: Floats) -> float:
-    return float(counts.sum() ** 2 / (counts**2).sum())
+    return np.asarray(np.maximum(counts / (counts + C), n / (n + C) * count_effective(counts) / C))
 
 
 def _measure_trust(mean: Floats, covariance: Floats, counts: Floats) -> Floats:
@@ -176,7 +173,7 @@ def _measure_trust(mean: Floats, covariance: Floats, counts: Floats) -> Floats:
     variance e, so a measured mean is worth b / (b + e). Inputs of one class are not independent, so
     classes count. b is one standard error below its estimate, as few classes hardly show it.
     """
-    m, total = _count_effective(counts), float(np.trace(covariance))
+    m, total = count_effective(counts), float(np.trace(covariance))
     if m <= 1 or total <= ROUNDING:
         # All inputs are of one class, or equal.
         return np.zeros(len(mean))

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
-GATE_TERMS = ("best new class", "best seen class", "constant")
+GATE_TERMS = ("the best new class against the first guess", "threshold")
 MAX_SHOWN = 8
 """How many of the largest contributions are shown; the others are added up."""
 
@@ -61,7 +61,7 @@ class Explanation:
     >>> head = rs.WeightedMean().fit(rankings)
     >>> explanation = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
     >>> explanation.target, round(explanation.probability, 2), explanation.items[0][0]
-    ('cat', 0.97, 'leopard')
+    ('cat', 0.99, 'leopard')
     """
 
     target: str
@@ -175,14 +175,14 @@ def explain(
     ...     targets=["cat", "cat", "truck", "truck"], raters=["me", "you", "me", "you"])
     >>> head = rs.WeightedMean().fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
-    cat 98.3%, truck 1.7%
+    cat 99.4%, truck 0.6%
     why cat rather than truck:
-      seen classes in the rankings of cat, together +1.93:
-        leopard  +1.53
-        tiger    +0.40
-      seen classes not in the rankings of cat, together +2.11:
-        tram  +1.47
-        bus   +0.64
+      seen classes in the rankings of cat, together +3.80:
+        leopard  +2.75
+        tiger    +1.05
+      seen classes not in the rankings of cat, together +1.29:
+        tram  +1.05
+        bus   +0.24
     """
     if not isinstance(head, Predictor):
         raise InputError("head", head, "must be a fitted head")
@@ -208,7 +208,7 @@ def explain(
         if what == "constant" or getattr(inner, {"features": "n_features"}.get(what, "evidence"))
     }
     by_item = _differences(by_item, columns, base)
-    gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else None
+    gate = head.decision_terms(table) if isinstance(head, SeenAndNew) else None
     listed = inner.about.get("listed", {})
     explanations = []
     for row, name in enumerate(map(str, chosen)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rankshot.core.arrays import Array, Constants, Library, row_norm
+from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.scores import inverse_std
 
 
@@ -13,6 +14,8 @@ def evaluate(
     product = f @ c["scores"]
     scale = inverse_std(f, xp, product[:, -1:])
     result = product[:, :-1] * scale + c["offsets"]
+    if c["ranks"].shape[0]:
+        result = result + rank_bonus(f, xp) @ c["ranks"]
     if features is not None:
         result = result + scale_features(features, c["usual_features"], xp) @ c["features"]
     return result if evidence is None else result + evidence @ c["evidence"]

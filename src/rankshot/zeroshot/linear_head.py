@@ -29,6 +29,7 @@ from rankshot.core.arrays import (
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import as_names, require_number
 from rankshot.zeroshot.decide import Top, most_probable, take_top
+from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.formula import evaluate, scale_features
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, inverse_std
@@ -44,6 +45,15 @@ class Predictor(ABC):
     """What everything that predicts new classes from scores has in common.
 
     ``classes_`` are the classes that may be predicted, sorted by name.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> isinstance(head, rs.zeroshot.Predictor), head.inner
+    (True, LinearHead: 2 classes from the scores of 2)
     """
 
     classes_: NDArray[np.str_]
@@ -110,6 +120,9 @@ class LinearHead(Predictor):
     mean 0 and variance 1 within the input; its features, less their usual values and scaled to
     length 1, if there are any; and another model's scores of the new classes, if there are any.
 
+    The order of an input's scores counts as well, if ``rank_slopes`` are there: they multiply the
+    `rank_bonus` of each seen class, for a place among the five largest scores.
+
     All that can be fitted is such a value: rankings alone, with a reference, with labelled
     examples, with another model's scores, and refined by a batch. It runs on NumPy, torch, CuPy and
     JAX arrays, on their device; it is a torch module (`to_torch`) and an ONNX graph
@@ -131,6 +144,8 @@ class LinearHead(Predictor):
         What is subtracted from features; empty if inputs need none.
     evidence : iterable of names
         The classes of the other model's scores; empty if inputs need none.
+    rank_slopes : array-like of shape (L, C), optional
+        The slopes of the rank bonus of each seen class.
     usual_scores : array-like of shape (C,), optional
         The usual value of each standardised score, by a reference. It is only used by
         explanations: b includes it.
@@ -155,6 +170,7 @@ class LinearHead(Predictor):
     temperature: float = 1.0
     usual_features: Doubles = field(default_factory=lambda: np.zeros(0))
     evidence: tuple[str, ...] = ()
+    rank_slopes: Doubles | None = None
     usual_scores: Doubles | None = None
     kind: Kind | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -164,11 +180,13 @@ class LinearHead(Predictor):
         seen, classes = as_names(self.seen, "seen"), as_names(self.classes, "classes")
         evidence = as_names(self.evidence, "evidence") if len(self.evidence) else ()
         usual = np.zeros(len(seen)) if self.usual_scores is None else self.usual_scores
+        ranks = np.zeros((len(classes), 0)) if self.rank_slopes is None else self.rank_slopes
         arrays = {
             "slopes": self.slopes,
             "offsets": self.offsets,
             "usual_features": self.usual_features,
             "usual_scores": usual,
+            "rank_slopes": ranks,
         }
         checked = {name: _as_finite(name, array) for name, array in arrays.items()}
         if list(classes) != sorted(classes):
@@ -179,6 +197,7 @@ class LinearHead(Predictor):
             "offsets": (len(classes),),
             "usual_features": (checked["usual_features"].size,),
             "usual_scores": (len(seen),),
+            "rank_slopes": (len(classes), len(seen) if checked["rank_slopes"].size else 0),
         }
         for name, shape in shapes.items():
             if checked[name].shape != shape:
@@ -227,6 +246,7 @@ class LinearHead(Predictor):
             "scores": np.hstack([of_scores, mean]),
             "features": slopes[block["features"]],
             "evidence": slopes[block["evidence"]],
+            "ranks": self.rank_slopes.T,
             "usual_features": self.usual_features,
             "offsets": self.offsets,
         }
@@ -282,13 +302,16 @@ class LinearHead(Predictor):
         self, table: Scores, rows: slice = slice(None)
     ) -> tuple[Array, Array | None, Array | None]:
         """Scores, features and evidence of some rows, in one precision."""
-        values = table.values[rows]
+        values = table.values[rows, :]
+        if isinstance(values, np.ndarray):
+            # Sums are rounded in the order of memory: a table has one result in any order.
+            values = np.ascontiguousarray(values)
         xp, features, evidence = other_library(values) or np, None, None
         if self.n_features:
-            part = table.features[rows]
+            part = table.features[rows, :]
             features = xp.astype(part.toarray() if issparse(part) else part, values.dtype)
         if self.evidence:
-            evidence = xp.astype(table.evidence_of(self.evidence)[rows], values.dtype)
+            evidence = xp.astype(table.evidence_of(self.evidence)[rows, :], values.dtype)
         return values, features, evidence
 
     def _convert(self, like: Array, xp: Library) -> Constants:
@@ -355,6 +378,9 @@ class LinearHead(Predictor):
             self.slopes[:, block] * part[:, None] / self.temperature
             for part, block in zip(columns, self.blocks.values(), strict=True)
         )
+        if self.rank_slopes.size:
+            bonus = rank_bonus(np.asarray(values, np.float64))
+            of_scores = of_scores + self.rank_slopes * bonus[:, None] / self.temperature
         return of_scores, of_features, of_evidence
 
     # ---- Files
@@ -390,7 +416,7 @@ class LinearHead(Predictor):
             "kind": self.kind,
             "about": dict(self.about),
         }
-        names = ("slopes", "offsets", "usual_features", "usual_scores")
+        names = ("slopes", "offsets", "usual_features", "usual_scores", "rank_slopes")
         return HeadFile("linear", values, {name: getattr(self, name) for name in names})
 
     @classmethod

@@ -15,6 +15,7 @@ from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice
 from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
+from rankshot.zeroshot.default_head import PLACE_BONUS
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.onnx_networks import (
     CLASS_KEYS,
@@ -239,6 +240,10 @@ class _Graph:
         scale = self.add("Where", has_spread, scale, 0.0)
         total = self.add("Mul", self.add("MatMul", centered, slopes[block["scores"]]), scale)
         total = self.add("Add", total, head.offsets)
+        if head.rank_slopes.size:
+            total = self.add(
+                "Add", total, self.add("MatMul", self._rank_bonus(f), head.rank_slopes.T)
+            )
         if n := head.n_features:
             x = self.add("Sub", self.features or self.take(FEATURES, n), head.usual_features)
             length = self.add("Sqrt", self.add("MatMul", self.add("Mul", x, x), np.ones((n, 1))))
@@ -257,6 +262,20 @@ class _Graph:
         is_below = self.add("Less", log_proba, self.add("Sub", top, tied))
         is_best = self.add("Cast", self.add("Not", is_below), to=self.onnx.TensorProto.FLOAT)
         self._output("ArgMax", LABEL, is_best, axis=1, keepdims=0)
+
+    def _rank_bonus(self, f: str) -> str:
+        """The formula of `rank_bonus`: each place shares its bonus among equal scores."""
+        C = len(self.head.seen)
+        bonuses = PLACE_BONUS[:C]
+        largest = self.add("TopK", f, np.array([len(bonuses)]), axis=1)
+        total = ""
+        for place, bonus in enumerate(bonuses):
+            level = self.add("Gather", largest, np.array([place]), axis=1)
+            at = self.add("Cast", self.add("Equal", f, level), to=self.onnx.TensorProto.FLOAT)
+            size = self.add("MatMul", at, np.ones((C, 1)))
+            share = self.add("Mul", at, self.add("Div", bonus, size))
+            total = self.add("Add", total, share) if total else share
+        return total
 
     def _output(self, operator: str, name: str, *inputs: str, **options: object) -> None:
         self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **options))

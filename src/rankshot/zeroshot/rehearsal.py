@@ -96,7 +96,7 @@ class Rehearsal(BaseEstimator):
     >>> rehearsal = rs.Rehearsal(n_folds=3).fit(
     ...     rs.Scores(scores, names), names[label], near.to_rankings())
     >>> print(rehearsal.accuracy_)
-    .953 [.911, .986]
+    .950 [.903, .983]
     >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
     >>> head = rehearsal.fit_head(new.to_rankings())
     >>> head.predict(-abs(2.5 - places)[None])

@@ -14,6 +14,7 @@ from rankshot.sources.registry import TABLES
 from rankshot.zeroshot.class_rankings import source_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
+from rankshot.zeroshot.together import NEVER
 
 EXPECTED = (
     "expect a lower accuracy than with a language model's answers (in one example with 400 "
@@ -38,13 +39,12 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
     ]
     if reference is not None and ("reference" in about or hasattr(head, "coverage_")):
         lines.append(f"reference: {describe_reference(reference)}")
+    lines += describe_budget(head)
     facts = about.get("examples", {})
-    if facts.get("only_class"):
-        lines.append(f"examples: {facts['n_examples']:,}; {describe_examples(facts)}")
-    elif facts:
+    if facts:
         n = inner.n_features
         by = f"compared by {n:,} features" if n else "compared by their scores"
-        lines.append(f"examples: {facts['n_examples']:,}, {by}; {describe_examples(facts)}")
+        lines.append(f"examples: {describe_examples(facts)}, {by}")
     if "evidence_weight" in about:
         lines.append(
             f"evidence: weight {about['evidence_weight']:.2f} relative to the rankings (the "
@@ -54,6 +54,19 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
     if len(head.classes_) == len(inner.classes) or len(inner.classes) > 1:
         lines += [f"warning: {remark}" for remark in describe_indistinguishable(inner)]
     return lines + describe_batch(about.get("batch"))
+
+
+def describe_budget(head: Predictor) -> list[str]:
+    """What new classes cost on seen classes, if both may be predicted."""
+    budget, missing = getattr(head, "budget_", None), getattr(head, "missing_", [])
+    if budget is None:
+        return []
+    n = f"{budget.n_inputs:,} inputs of the reference"
+    if budget.threshold >= NEVER:
+        return [f"seen classes: {n} are too few for the budget: no new class can be predicted"]
+    lost = f"seen classes: {budget.loss:.1%} of {n} are lost to new classes, as measured by folds"
+    lacks = f"seen classes: the reference lacks {quote_names(missing)}: these may lose more"
+    return [lost, *([lacks] if missing else [])]
 
 
 def describe_batch(batch: Mapping[str, Any] | None) -> list[str]:
@@ -110,7 +123,7 @@ def describe_indistinguishable(head: LinearHead) -> list[str]:
 
 def group_equal_slopes(head: LinearHead) -> list[list[str]]:
     """Groups of classes with the same slopes and offsets."""
-    rows = np.column_stack([head.slopes, head.offsets])
+    rows = np.column_stack([head.slopes, head.rank_slopes, head.offsets])
     scale = np.abs(rows).max() or 1.0
     groups: dict[bytes, list[str]] = defaultdict(list)
     for name, row in zip(head.classes, np.round(rows / scale / SAME_SLOPES), strict=True):
@@ -147,14 +160,6 @@ def describe_reference(reference: Scores) -> str:
 
 
 def describe_examples(facts: Mapping[str, Any]) -> str:
-    """How far rankings and examples agree, or why nothing was learned from examples."""
-    if facts["only_class"]:
-        return (
-            f"nothing is learned from them, because all are of {facts['only_class']!r} and do not "
-            "show what distinguishes it from other classes; label an input of another class as well"
-        )
-    common = f"those of one class share {facts['signal']:.2f} of their variation"
-    if not facts["slope"]:
-        return common
-    slope = f"{facts['slope']:.2f} (0: not at all)"
-    return f"their scores follow the rankings with a slope of {slope}, and {common}"
+    """How many examples there are, and of how many classes."""
+    n_examples, n_classes = facts["n_examples"], facts["n_classes"]
+    return f"{n_examples:,} of {format_count(n_classes, 'class')}"

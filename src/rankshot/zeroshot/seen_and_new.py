@@ -1,143 +1,47 @@
-"""`SeenAndNew`: a head over seen and new classes together, and the `Gate` between them."""
+"""`SeenAndNew`: a head over seen and new classes together, within a budget."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import asdict, dataclass, replace
-from math import log
 from pathlib import Path
-from typing import NamedTuple
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, logit
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_number
-from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
+from rankshot.zeroshot.class_means import Examples, Inputs, LinearMap, Reference
 from rankshot.zeroshot.evidence import fit_temperature
+from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.scores import (
-    ROUNDING_UNITS,
-    Floats,
-    Scores,
-    as_scores,
-    count_predictions,
-    standardize_rows,
+from rankshot.zeroshot.scores import Floats, Scores, as_scores
+from rankshot.zeroshot.together import (
+    Budget,
+    Decision,
+    Known,
+    Together,
+    expect_together,
+    fit_together,
 )
-from rankshot.zeroshot.weighted_mean import WeightedMean, as_reference, measure_coverage
+from rankshot.zeroshot.weighted_mean import (
+    WeightedMean,
+    as_reference,
+    describe_inputs,
+    find_usual_features,
+)
 
 Doubles = NDArray[np.float64]
-Coefficients = tuple[float, float, float]
-NONE_SHARE = 0.1
-"""The share of inputs of neither group that gates are fitted for by default."""
-RIDGE = 100.0
-"""The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if a
-few inputs separate the groups without an error."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """A gate that estimates whether an input is of a seen class, a new class, or neither.
-
-    The log-odds of the groups *new* and *none of these* versus the group *seen* are linear in two
-    features z and s: how well the input fits the best new class, and how well it fits the best
-    seen class. `SeenAndNew.gate_features` returns them.
-
-    Parameters
-    ----------
-    new : Coefficients
-        The coefficients of z and s, and the intercept, for new classes.
-    none : Coefficients, optional
-        The coefficients for inputs of neither group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.zeroshot import Gate
-    >>> gate = Gate(new=(1.0, -2.0, 0.5))
-    >>> np.exp(gate.log_proba([[1.0, 0.0], [0.0, 1.0]])).round(2)
-    array([[0.18, 0.82],
-           [0.82, 0.18]])
-    """
-
-    new: Coefficients
-    none: Coefficients | None = None
-
-    def __post_init__(self) -> None:
-        for name, values in vars(self).copy().items():
-            self.__dict__[name] = None if values is None else _require_coefficients(name, values)
-
-    def log_proba(self, features: ArrayLike, *, none: bool = False) -> Doubles:
-        """Log P of seen, new and (with ``none``) neither, given the ``features``."""
-        z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
-        return np.asarray(log_softmax(z_s_1 @ self.coefficients(none=none), axis=1))
-
-    def coefficients(self, *, none: bool) -> Doubles:
-        """The coefficients of z and s and the constants, one column per group."""
-        groups = [(0.0, 0.0, 0.0), self.new]
-        if none and self.none is not None:
-            groups.append(self.none)
-        return np.array(groups).T
-
-
-def _require_coefficients(name: str, values: object) -> tuple[float, ...]:
-    numbers = np.array(values if isinstance(values, list | tuple) else np.nan, np.float64)
-    if numbers.shape != (3,) or not np.isfinite(numbers).all():
-        raise InputError(name, values, "must be three finite numbers", where="gate")
-    return tuple(numbers.tolist())
-
-
-DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
-"""Fitted to held-out seen classes of three data sets, with two classifiers each."""
-LARGEST_FEATURE = 5.0
-"""In standard deviations over the reference. Those of a few classes are small, and inputs of all
-others far from usual."""
-
-
-def fit_gate(new: ArrayLike, seen: ArrayLike, none: ArrayLike | None = None) -> Gate:
-    """Fit a gate by logistic regression.
-
-    The gate assumes that inputs of seen and of new classes are equally frequent, and that a tenth
-    of all inputs belong to neither group, whatever the numbers of inputs passed here.
-
-    Parameters
-    ----------
-    new, seen, none : array-like of shape (n, 2)
-        The features of inputs of new classes, of seen classes and of neither, as returned by
-        `SeenAndNew.gate_features`. In a rehearsal, the new classes are held-out seen classes, and
-        ``none`` are inputs of other held-out classes whose rankings the head does not have.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot import fit_gate
-    >>> gate = fit_gate(new=[[1, 0], [2, 1], [0, 1]], seen=[[0, 0], [1, 1], [1, 2]])
-    >>> gate.new[0] > 0 > gate.new[1]
-    True
-    """
-    tables = [np.asarray(group) for group in (seen, new, none) if group is not None]
-    groups = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-    model = LogisticRegression(C=RIDGE, max_iter=1000, class_weight="balanced")
-    model.fit(np.concatenate(tables), groups)
-    fitted = np.column_stack([model.coef_, model.intercept_])
-    if none is None:
-        return Gate(tuple(fitted[0]))
-    against_seen = fitted[1:] - fitted[0]
-    # The share of seen classes is half of those that are not of neither group.
-    against_seen[1, 2] += logit(NONE_SHARE) + log(2)
-    return Gate(*map(tuple, against_seen))
-
-
 NONE_OF_THESE = "none of these"
 """The name of the class of inputs that are of no seen and of no new class."""
+SEEN_LOSS = 0.02
+"""The default budget, with a reference."""
 SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
 """The default temperatures of the seen classes. The best ones on held-out inputs are .38 to .60 for
 logistic regression, .74 to 1.01 for least squares, and .36 to .38 for one-vs-one machines."""
@@ -147,44 +51,37 @@ TEMPERATURE_BOUNDS = (0.02, 50.0)
 class SeenAndNew(Predictor, BaseEstimator):
     r"""A head over seen and new classes together (generalised zero-shot classification).
 
-    The classifier's scores decide among seen classes, rankings decide among new classes, and a
-    gate decides between the two groups:
+    The classifier's own prediction is kept unless the log-odds of a new class exceed a threshold,
+    which a reference sets so that a budget is kept: at most ``seen_loss`` of the accuracy on seen
+    classes is lost, in expectation. The log-odds compare each new class with the classifier's first
+    guess, by rankings, by the means of the classes, and by examples, from the first one on (see
+    `rankshot.zeroshot.together`).
 
-    .. math:: \log P(c|x) = \log P(\text{seen}|x) + \log \text{softmax}(f(x) / T)_c
+    The threshold is found by folds of the reference, so that no input is judged by numbers that
+    know it (cross-conformal prediction). With labels, the accuracy on seen classes falls by at most
+    the budget. Without labels, at most this share of the inputs of seen classes is predicted as
+    new. The reference must be like the inputs of seen classes to come, and must not be training
+    data. It needs at least 1 / budget - 1 inputs; with fewer, no new class can be predicted. Seen
+    classes that it lacks may lose more.
 
-    .. math:: \log P(z|x) = \log P(\text{new}|x) + \log P_{head}(z|x)
-
-    Here the scores f of each input have mean 0 and variance 1. The gate has two features: how well
-    the input fits the best new class, and the best seen class.
-
-    - Without a reference, they are the largest log-posterior of a new class by
-      `ProbabilisticRanking`, and that of the ranking that only puts a seen class c first, which
-      is log softmax(f)_c + log C. Both are divided by the standard deviation of the scores of the
-      input and by the temperature of `ProbabilisticRanking`, and scaled so that their difference
-      is the log-odds of the default gate.
-    - With a reference, they are the largest log-posterior of a new class and the largest score of
-      a seen class. The log-posteriors of each class, the scores of each class, and then both
-      features are standardised over the reference. These features are weighted by the coverage of
-      the reference, the square of ``coverage_``; the remaining weight is that of the features
-      without a reference.
+    Without a reference, the threshold is a default without any guarantee. On held-out seen classes
+    it loses .05 in the mean.
 
     Parameters
     ----------
     head : WeightedMean
-        A fitted head over new classes.
-    gate : Gate, optional
-        The gate between the groups, as returned by `fit_gate`. By default a gate that was fitted
-        to held-out seen classes of three data sets.
+        A fitted estimator of new classes.
+    seen_loss : float, optional
+        The budget: .02 stands for two points of accuracy. By default .02 with a reference.
     none : bool
         Whether "none of these" may be predicted, for inputs that belong to no seen and no new
-        class.
+        class. It gets half of the budget.
     seen : bool
         Whether seen classes may be predicted. If not, the choices are the new classes and "none of
-        these", which then has the probability that the gate gives to seen classes. This works
-        without a reference, because an input of an unknown class also fits the new classes badly.
+        these", which takes the place of all seen classes.
     seen_temperature : float, optional
-        The temperature T. By default it is fitted to the labels passed to `fit`; without labels,
-        it is .45 for multiclass, .75 for one-vs-rest and .4 for one-vs-one scores.
+        The temperature of the seen classes. By default it is fitted to the labels passed to `fit`;
+        without labels, it is .45 for multiclass, .75 for one-vs-rest and .4 for one-vs-one scores.
 
     Attributes
     ----------
@@ -192,12 +89,13 @@ class SeenAndNew(Predictor, BaseEstimator):
         The seen and the new classes, and "none of these" if requested, sorted.
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.
-    gate_ : Gate
-        The gate in use.
-    coverage_ : float
-        The smallest coverage of a seen class by the reference, from 0 to 1; 0 without a reference.
+    budget_ : Budget or None
+        The threshold, the loss that the folds of the reference show, and the number of inputs that
+        this rests on; None without a reference.
+    missing_ : list of str
+        Seen classes that the reference lacks.
     seen_temperature_ : float or None
-        T, or None for the default of the kind of the scores.
+        The temperature, or None for the default of the kind of the scores.
 
     Examples
     --------
@@ -216,64 +114,112 @@ class SeenAndNew(Predictor, BaseEstimator):
         self,
         head: WeightedMean,
         *,
-        gate: Gate | None = None,
+        seen_loss: float | None = None,
         none: bool = False,
         seen: bool = True,
         seen_temperature: float | None = None,
     ) -> None:
         self.head = head
-        self.gate = gate
+        self.seen_loss = seen_loss
         self.none = none
         self.seen = seen
         self.seen_temperature = seen_temperature
 
     def fit(
-        self, reference: Scores | ArrayLike | None = None, labels: ArrayLike | None = None
-    ) -> SeenAndNew:
-        """Learn the mean and scale of the features, and the temperature of the seen classes.
+        self,
+        reference: Scores | ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        examples: tuple[Scores | ArrayLike, ArrayLike] | None = None,
+    ) -> Self:
+        """Find the log-odds of new classes and their threshold.
 
         Parameters
         ----------
         reference : Scores or array-like, optional
-            Scores of varied inputs of seen classes that the classifier was not trained on. If the
-            head has a reference, use the same one.
+            Scores of inputs of seen classes that the classifier was not trained on.
         labels : array-like of str, optional
-            The classes of these inputs, to fit the temperature.
+            The classes of these inputs.
+        examples : scores and labels, optional
+            Inputs of new classes, and the class of each. If these are `Scores` with ``features``,
+            so must be the reference and all scores to be classified.
         """
         if not isinstance(self.head, WeightedMean):
             raise InputError("head", self.head, "must be a fitted WeightedMean")
-        if self.seen_temperature is not None:
-            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
-        self.head_, self.rankings_ = self.head.inner, self.head.rankings_
-        if reference is None and (labels is not None or "reference" in self.head_.about):
-            raise InputError(
-                "reference", reference, "must be the reference of the head, or that of the labels"
-            )
-        self.gate_ = self.gate or DEFAULT_GATE
-        has_none = self.gate_.none is not None and (self.gate is not None or reference is not None)
-        if self.none and self.seen and not has_none:
-            raise InputError(
-                "reference",
-                NO_VALUE,
-                "is needed for 'none of these' beside seen classes",
-                hint="or pass a gate that was fitted with inputs of this kind",
-            )
-        self.reference_: GateReference | None = None
-        self.coverage_ = 0.0
+        self._require(reference, labels)
+        self.head_ = self.head.inner
+        items = self.head_.seen
+        table = None if reference is None else as_reference(reference, items)
+        few = None if examples is None else as_examples(examples, items, self.head_.classes)
         self.seen_temperature_ = self.seen_temperature
-        if reference is not None:
-            table = as_reference(reference, self.head_.seen)
-            self._fit_reference(table)
-            if labels is not None and self.seen_temperature is None:
-                self.seen_temperature_ = self._fit_temperature(table, labels)
-        self._prepare()
+        self._usual_features = np.zeros(0)
+        if few is not None:
+            self._usual_features = find_usual_features(table, *few)
+        # Without a reference, rankings decide which inputs are new, and the head which class.
+        self._knows_examples = table is not None
+        known = Known(
+            self.head.listed_,
+            None if table is None else Reference(*self._describe(table)),
+            None if few is None else Examples(self._describe(few[0])[0], self._codes(few[1])),
+        )
+        self._find_names()
+        self.missing_: list[str] = []
+        if table is None or known.reference is None:
+            self.decision_ = expect_together(known)
+        else:
+            first = known.reference.predicted
+            right, there = np.ones(len(first), bool), first
+            if labels is not None:
+                there = self._code_labels(labels, table)
+                right = first == there
+                if self.seen_temperature is None:
+                    equal = np.full(len(there), 1 / len(there))
+                    data = [(known.reference.inputs.f, there, equal)]
+                    self.seen_temperature_ = fit_temperature(data, TEMPERATURE_BOUNDS)
+            lacking = np.setdiff1d(np.arange(len(items)), there)
+            self.missing_ = [items[i] for i in lacking]
+            budget = SEEN_LOSS if self.seen_loss is None else self.seen_loss
+            self.decision_ = fit_together(known, right, budget, none=self.none and self.seen)
         return self
 
-    def _prepare(self) -> None:
-        """Set what follows from what was learned: the classes, and the paper's ranking model."""
-        self._rankings = ProbabilisticRanking().fit(self.rankings_)
-        # The features with a reference count this much.
-        self._share = self.coverage_**2
+    def _require(self, reference: object, labels: object) -> None:
+        """Raise for parameters with wrong values, or that need a reference."""
+        if self.seen_loss is not None:
+            require_number("seen_loss", self.seen_loss, above=0, below=1)
+        if self.seen_temperature is not None:
+            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
+        if reference is not None:
+            return
+        if labels is not None:
+            raise InputError("labels", labels, "need a reference")
+        if self.seen_loss is not None:
+            raise InputError("seen_loss", self.seen_loss, "needs a reference")
+        if self.none and self.seen:
+            rule = "is needed for 'none of these' beside seen classes"
+            raise InputError("reference", NO_VALUE, rule)
+
+    @property
+    def budget_(self) -> Budget | None:
+        """What the threshold costs, by the folds of the reference."""
+        return self.decision_.budget
+
+    def _codes(self, labels: NDArray[np.str_]) -> NDArray[np.intp]:
+        for name in np.setdiff1d(labels, self.head_.classes_).tolist():
+            raise InputError("examples", name, "is not a class of the head")
+        return np.searchsorted(self.head_.classes_, labels)
+
+    def _code_labels(self, labels: ArrayLike, table: Scores) -> NDArray[np.intp]:
+        truth = np.asarray(labels).astype(str)
+        own = truth[:, None] == np.array(table.items)
+        if len(truth) != len(table) or not own.any(axis=1).all():
+            raise InputError("labels", labels, f"must be a seen class for each of {len(table)}")
+        return own.argmax(axis=1)
+
+    def _describe(self, table: Scores) -> tuple[Inputs, NDArray[np.intp]]:
+        """The columns of inputs, and the first guess for each."""
+        return describe_inputs(table, self._usual_features), table.values.argmax(axis=1)
+
+    def _find_names(self) -> None:
+        """Set the classes, and where each column of the groups belongs."""
         none = [NONE_OF_THESE] if self.none or not self.seen else []
         # Without seen classes, "none of these" is in the place of their group.
         items = self.head_.seen
@@ -291,65 +237,18 @@ class SeenAndNew(Predictor, BaseEstimator):
         self.classes_ = names[self._columns]
         self.seen_ = (self._columns < len(items)) & self.seen
 
-    def _fit_reference(self, table: Scores) -> None:
-        f = standardize_rows(table.values)
-        values = np.asarray(self.head_.decision_function(table), np.float64)
-        coverage = measure_coverage(count_predictions(f))
-        self.coverage_ = float(coverage.min())
-        mean, std = mean_and_std(f)
-        usual = coverage * mean, std**coverage, *mean_and_std(values)
-        self.reference_ = GateReference(*usual, np.zeros(2), np.ones(2))
-        best = self.reference_.measure(f, values)
-        self.reference_ = GateReference(*usual, *mean_and_std(best))
-
-    def _fit_temperature(self, table: Scores, labels: ArrayLike) -> float:
-        """The temperature with the largest likelihood of the labels."""
-        truth = np.asarray(labels).astype(str)
-        own = truth[:, None] == np.array(table.items)
-        if len(truth) != len(table) or not own.any(axis=1).all():
-            raise InputError("labels", labels, f"must be a seen class for each of {len(table)}")
-        f = standardize_rows(table.values)
-        equal = np.full(len(truth), 1 / len(truth))
-        return fit_temperature([(f, own.argmax(axis=1), equal)], TEMPERATURE_BOUNDS)
-
-    def gate_features(self, scores: Scores | ArrayLike) -> Doubles:
-        """The two features of the gate for each input: for new and for seen classes."""
-        return self._measure(as_scores(scores, self.head_.seen))[2]
-
-    def gate_terms(self, scores: Scores | ArrayLike) -> Doubles:
-        """The three terms of the log-odds of new against seen classes, as columns."""
-        return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
-
-    def _measure(self, table: Scores) -> tuple[Doubles, Doubles, Doubles]:
-        """Standardised scores of seen classes, values of new ones, and features of the gate."""
-        check_is_fitted(self, "classes_")
-        values = np.asarray(self.head_.decision_function(table), np.float64)
-        rows = standardize_rows(table.values)
-        features = np.zeros((len(table), 2))
-        if self._share > 0 and self.reference_ is not None:
-            features += self._share * self.reference_.standardize(rows, values)
-        if self._share < 1:
-            features += (1 - self._share) * self._features_by_rankings(table)
-        return rows, values, features
-
-    def _features_by_rankings(self, table: Scores) -> Doubles:
-        """How well each input fits the best new and the best seen class, by rankings."""
-        f = np.asarray(table.values, np.float64)
-        plain = Scores.from_validated(f, table.items, "multiclass")
-        z = self._rankings.log_posterior(plain).max(axis=1)
-        s = log_softmax(f, axis=1).max(axis=1) + log(f.shape[1])
-        variance = f.var(axis=1)
-        rounding = ROUNDING_UNITS * np.finfo(table.values.dtype).eps * np.abs(f).max(axis=1)
-        std = np.sqrt(variance)
-        features = np.column_stack([z, s]) / np.where(std > rounding, std, np.inf)[:, None]
-        # By the default gate, the log-odds of new classes are z - s.
-        of_z, of_s, constant = DEFAULT_GATE.new
-        scale = 1 / np.array([of_z, -of_s]) / self._rankings.temperature_
-        return np.asarray(features * scale + np.array([0.0, -constant / of_s]))
+    def decision_terms(self, scores: Scores | ArrayLike) -> Doubles:
+        """The log-odds of the best new class against the first guess, and less the threshold."""
+        check_is_fitted(self, "decision_")
+        inputs, first = self._describe(as_scores(scores, self.head_.seen))
+        excess = self.decision_.excess(inputs, first)
+        best = excess.argmax(axis=1)
+        least = self.decision_.thresholds[best]
+        return np.column_stack([excess.max(axis=1) + least, -least])
 
     @property
     def inner(self) -> LinearHead:
-        """The fitted head, as a value."""
+        """The fitted head over new classes, as a value."""
         check_is_fitted(self, "head_")
         return self.head_
 
@@ -361,103 +260,100 @@ class SeenAndNew(Predictor, BaseEstimator):
         scores : Scores, data frame or array-like
             As for `LinearHead.log_proba`, as NumPy arrays.
         """
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self, "decision_")
         table = as_scores(scores, self.head_.seen)
         result = np.empty((len(table), len(self.classes_)), table.values.dtype)
-        for block in row_blocks(len(table), len(self.classes_) + len(self.rankings_)):
+        for block in row_blocks(len(table), 4 * len(self.head_.seen)):
             result[block] = self._log_proba(table[block])
         return result
 
     def _log_proba(self, table: Scores) -> Doubles:
-        rows, values, features = self._measure(table)
-        c = self.gate_.coefficients(none=self.none and self.seen)
-        log_gate = log_softmax(features @ c[:2] + c[2], axis=1)
+        inputs, first = self._describe(table)
         temperature = self.seen_temperature_ or SEEN_TEMPERATURES[table.kind]
-        seen = log_softmax(rows / temperature, axis=1) if self.seen else 0.0
-        new = log_softmax(values / self.head_.temperature, axis=1)
-        groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
-        return np.concatenate(groups, axis=1)[:, self._columns]
+        # In all groups, the logit of the first guess is 0: a new class is predicted above it.
+        seen = (inputs.f - inputs.f.max(axis=1, keepdims=True)) / temperature
+        if not self.seen:
+            seen = np.zeros((len(first), 1))
+        excess = self.decision_.excess(inputs, first)
+        best = excess.max(axis=1, keepdims=True)
+        # The log-odds say whether an input is new; among new classes, the head counts as well if it
+        # knows more.
+        new = excess - best
+        if self.head_.evidence or not self._knows_examples:
+            new = np.asarray(self.head_.log_proba(table), np.float64)
+        new = new - new.max(axis=1, keepdims=True) + np.clip(best, -LARGEST, LARGEST)
+        groups = [seen, new]
+        if self.none and self.seen:
+            misfit = self.decision_.misfit(inputs, first)[:, None]
+            groups.append(np.clip(misfit, -LARGEST, LARGEST))
+        return log_softmax(np.concatenate(groups, axis=1), axis=1)[:, self._columns]
 
     def rename_seen(self, names: Mapping[str, str]) -> SeenAndNew:
         """The same head with other names of some seen classes."""
         renamed = copy(self)
         renamed.head_ = self.head_.rename_seen(names)
-        renamed.rankings_ = replace(self.rankings_, items=renamed.head_.seen)
-        renamed._prepare()
+        renamed._find_names()
         return renamed
+
+    # ---- Files
 
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
         """Write the fitted head to one file (.rankshot): see `LinearHead.save`."""
-        check_is_fitted(self, "classes_")
-        inner, text = self.head_.to_file(), io.StringIO()
-        write_jsonl(self.rankings_, text, Path("rankings"))
+        check_is_fitted(self, "decision_")
+        inner, together = self.head_.to_file(), self.decision_
         values = {
             "head": {name: value for name, value in inner.values.items() if name != "about"},
             "about": inner.values["about"],
-            "rankings": text.getvalue(),
-            "gate": asdict(self.gate_),
             "none": self.none,
             "seen": self.seen,
             "seen_temperature": self.seen_temperature_,
-            "coverage": self.coverage_,
+            "missing": self.missing_,
+            "budget": None if together.budget is None else list(together.budget[1:]),
+            "knows_examples": self._knows_examples,
         }
         arrays = dict(inner.arrays)
-        if self.reference_ is not None:
-            arrays |= {f"reference_{name}": x for name, x in self.reference_._asdict().items()}
+        arrays["together_thresholds"] = np.append(together.thresholds, together.none)
+        arrays["together_features"] = self._usual_features
+        for number, (decision, classes) in enumerate(together.parts):
+            arrays[f"{PARTS[number]}_classes"] = classes.astype(float)
+            arrays[f"{PARTS[number]}_share"] = decision.ranking_share
+            for name in MAPS:
+                for part, array in getattr(decision, name)._asdict().items():
+                    arrays[f"{PARTS[number]}_{name}_{part}"] = array
         more = {**(provenance or {}), **({"note": note} if note else {})}
         write_head_file(Path(path), HeadFile("seen and new", values, arrays), more)
 
     @classmethod
     def from_file(cls, file: HeadFile) -> SeenAndNew:
         """The head in a file."""
-        values, begin = file.values, "reference_"
+        values, begin = file.values, "together_"
         own = {name: x for name, x in file.arrays.items() if not name.startswith(begin)}
         inner = {**values["head"], "about": values["about"]}
-        head = LinearHead.from_file(HeadFile("linear", inner, own))
-        gate = Gate(**{name: each and tuple(each) for name, each in values["gate"].items()})
         result = cls(None, none=values["none"], seen=values["seen"])  # type: ignore[arg-type]
-        result.head_, result.gate_ = head, gate
-        lines = enumerate(values["rankings"].splitlines(), 1)
-        result.rankings_ = parse_jsonl(lines, head.seen, Path("rankings"))
-        result.seen_temperature_, result.coverage_ = values["seen_temperature"], values["coverage"]
-        reference = {
-            name.removeprefix(begin): x for name, x in file.arrays.items() if name.startswith(begin)
-        }
-        result.reference_ = GateReference(**reference) if reference else None
-        result._prepare()
+        result.head_ = LinearHead.from_file(HeadFile("linear", inner, own))
+        result.seen_temperature_, result.missing_ = values["seen_temperature"], values["missing"]
+        result._knows_examples = values["knows_examples"]
+        result._usual_features = file.arrays["together_features"]
+        parts = []
+        for at in PARTS:
+            if f"{at}_classes" in file.arrays:
+                maps = [
+                    LinearMap(*(file.arrays[f"{at}_{name}_{part}"] for part in LinearMap._fields))
+                    for name in MAPS
+                ]
+                decision = Decision(*maps, file.arrays[f"{at}_share"])
+                parts.append((decision, file.arrays[f"{at}_classes"] > 0))
+        *thresholds, none = file.arrays["together_thresholds"].tolist()
+        spent = values["budget"]
+        budget = None if spent is None else Budget(min(thresholds), *spent)
+        result.decision_ = Together(tuple(parts), np.array(thresholds), none, budget)
+        result._find_names()
         return result
 
 
-class GateReference(NamedTuple):
-    """What is usual over a reference: means and standard deviations.
-
-    Of the standardised score of each seen class, of the value of each new class, and of the two
-    features: the largest standardised value and score of an input.
-    """
-
-    score_mean: Doubles
-    score_std: Doubles
-    value_mean: Doubles
-    value_std: Doubles
-    feature_mean: Doubles
-    feature_std: Doubles
-
-    def measure(self, f: Doubles, values: Doubles) -> Doubles:
-        """The largest standardised value and score of each input, as columns."""
-        z = ((values - self.value_mean) / self.value_std).max(axis=1)
-        s = ((f - self.score_mean) / self.score_std).max(axis=1)
-        return np.column_stack([z, s])
-
-    def standardize(self, f: Doubles, values: Doubles) -> Doubles:
-        """The same, in units of what is usual over the reference."""
-        features = (self.measure(f, values) - self.feature_mean) / self.feature_std
-        return np.clip(features, -LARGEST_FEATURE, LARGEST_FEATURE)
-
-
-def mean_and_std(values: Doubles) -> tuple[Doubles, Doubles]:
-    """The mean and the standard deviation of each column; 1 for a constant column."""
-    mean, std = values.mean(axis=0), values.std(axis=0)
-    rounding = ROUNDING_UNITS * np.finfo(np.float64).eps * np.abs(values).max(axis=0)
-    return mean, np.where(std > rounding, std, 1.0)
+PARTS = ("together_one", "together_other")
+MAPS = ("new", "seen", "by_rankings", "own")
+LARGEST = 700.0
+"""Logits beyond this are as certain as numbers can say."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankshot.core.errors import InputError, prefix_errors, quote_names, suggest_name
 from rankshot.core.files import replace_file, require_ending
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import require_choice, require_number
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY
 from rankshot.zeroshot.head_files import require_plain
@@ -32,6 +32,9 @@ class Settings:
     ----------
     classes : {"new", "all"}
         What may be predicted: new classes only, or new and seen classes.
+    seen_loss : float or None
+        With classes="all": how much accuracy on seen classes may be lost, as a share of all their
+        inputs. By default .02 with a reference; without one, it must not be set.
     none : bool
         Whether "none of these" may be predicted.
     batch : {True, False, "auto"}
@@ -51,8 +54,6 @@ class Settings:
         weight 0 or is not named is used only for classes that no other source ranks.
     evidence_weight : float or None
         The weight of another model's scores. By default it is estimated without labels.
-    example_prior : two numbers, optional
-        β and ρ of examples of new classes, as a rehearsal measured them.
 
     Examples
     --------
@@ -63,6 +64,7 @@ class Settings:
     """
 
     classes: Literal["new", "all"] = "new"
+    seen_loss: float | None = None
     none: bool = False
     batch: bool | Literal["auto"] = "auto"
     use_reference: bool = True
@@ -71,13 +73,16 @@ class Settings:
     temperature: float | None = None
     source_weights: Mapping[str, float] | None = None
     evidence_weight: float | None = None
-    example_prior: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
         require_choice("classes", self.classes, ("new", "all"))
         if not isinstance(self.batch, bool | np.bool_) and self.batch != "auto":
             raise InputError("batch", self.batch, 'must be True, False or "auto"')
+        if self.seen_loss is not None:
+            require_number("seen_loss", self.seen_loss, above=0, below=1)
+            if not self.has_gate:
+                raise InputError("seen_loss", self.seen_loss, "needs classes='all'")
         if self.batch is True and self.has_gate:
             rule = "cannot be combined with classes='all' or none=True"
             raise InputError("batch", self.batch, rule)
@@ -105,7 +110,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Settings:
-        """The settings that `to_json` returned; unknown names are refused."""
+        """The settings in ``content``, which `to_json` returned; unknown names are refused."""
         known = [each.name for each in fields(cls)]
         for name in content:
             if name not in known:
@@ -115,13 +120,11 @@ class Settings:
                     f"is not a setting{suggest_name(name, known)}",
                     hint=f"the settings are {quote_names(known, 20)}",
                 )
-        prior = content.get("example_prior")
-        pair = {"example_prior": tuple(prior)} if prior is not None else {}
-        return cls(**{**content, **pair})
+        return cls(**content)
 
     @classmethod
     def parse(cls, texts: list[str]) -> dict[str, object]:
-        """The names and values in texts of the form name=value, with values as in JSON."""
+        """The names and values in ``texts`` of the form name=value, with values as in JSON."""
         values: dict[str, object] = {}
         for text in texts:
             name, is_there, value = text.partition("=")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,8 @@ from rankshot.core.errors import InputError
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.prompts import LIST_LENGTH
+from rankshot.zeroshot import class_means
+from rankshot.zeroshot.class_means import Inputs, LinearMap, Reference, fit_space
 from rankshot.zeroshot.class_rankings import (
     DECAY,
     Orders,
@@ -31,28 +33,21 @@ from rankshot.zeroshot.class_rankings import (
     require_targets,
     weigh_sources,
 )
-from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
-from rankshot.zeroshot.examples import (
-    EXPLAINED_BY_RATERS,
-    EXPLAINED_BY_TABLES,
+from rankshot.zeroshot.default_head import (
     SHARE,
-    ExampleFacts,
-    Known,
-    Prototypes,
-    Signal,
-    Usual,
-    as_dense,
-    as_examples,
-    learn_examples,
-    measure_reference,
+    Baseline,
+    choose_share,
+    fit_linear_part,
+    measure_baseline,
+    rank_bonus,
 )
+from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
+from rankshot.zeroshot.examples import as_dense, as_examples, center_features
+from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import (
     Scores,
     as_scores,
-    count_effective,
-    count_predictions,
-    standardize_blocks,
     standardize_rows,
 )
 
@@ -60,44 +55,29 @@ Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 Labelled = tuple[Scores | ArrayLike, ArrayLike | None]
 Examples = tuple[Scores | ArrayLike, ArrayLike]
-TEMPERATURE = 0.7
-TEMPERATURE_BY_TABLES = 1.0
-"""The default temperatures, for rankings by raters and for those from similarity tables, which
-explain less. The best ones on held-out seen classes of four data sets are .38 to .93 and .70 to
-1.60. They do not depend on the number of seen classes: for raters and a network of 1,000 outputs
-they are 1.02 without a reference and .65 with one."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
-UNCERTAINTY = 0.1
-"""The variance of each score that the rankings leave open, as a share of the sum of all
-variances. From .05 to .2, the accuracy on held-out seen classes is the same."""
 LEAST_INPUTS = 10
 """The smallest number of inputs of a reference."""
-
-
-class Baseline(NamedTuple):
-    """What a reference says of standardised scores, as far as it covers each seen class.
-
-    Means, standard deviations and correlations; and the coverage, from 0 to 1.
-    """
-
-    mean: Doubles
-    std: Doubles
-    correlations: Doubles
-    coverage: Doubles
 
 
 class WeightedMean(Predictor, BaseEstimator):
     r"""Predict the new class whose ranked seen classes have the highest weighted mean score.
 
-    .. math:: \log P(z|x) = \frac{1}{T} \sum_i w_{zi} f_i(x) + \text{const}
+    .. math:: \log P(z|x) = \frac{1}{T} \sum_i \left( a_{zi} f_i(x) + b_{zi} \beta_i(x) \right)
+              + \text{const}
 
     The weight of a seen class i falls with its place r in a ranking of the new class z as r^-decay,
     and is 0 after the first k places. The weights of a ranking add up to 1. Tied classes share the
     weights of their places. For subset rankings, the mean weight of the listed classes is
     subtracted, because they were compared with each other only. If z has several rankings, the
     weights are the mean over them. Finally, they are scaled to unit length, so that a new class
-    with few or short rankings has no advantage.
+    with few or short rankings has no advantage: these are the slopes a without a reference.
+
+    The scores f of each input are standardised to mean 0 and variance 1 over the seen classes.
+    Their order counts as well: β is a bonus for the five largest scores (`rank_bonus`), which no
+    rescaling of logits changes. Its slopes b are the same weights, but shorter lists keep half of
+    their advantage.
 
     Not all sources are equally reliable. By default, only rankings of sources with raters (people,
     language models) are used. Tables without raters (WordNet, word vectors, corpora) are
@@ -105,34 +85,24 @@ class WeightedMean(Predictor, BaseEstimator):
     that do not rank all new classes are fallbacks. With a reference, so are sources that list
     unrelated classes together.
 
-    The scores f of each input are standardised to mean 0 and variance 1 over the seen classes.
-    Without a reference, nothing else is done. As with the methods of Hamm & Belkin (2015),
-    "Probabilistic Zero-shot Classification with Semantic Rankings", rankings and the scores of a
-    classifier are enough; a weighted mean replaces the likelihood of a ranking.
-
-    A reference is the baseline of each score. Each score is then standardised over the inputs of
-    the reference, so that a seen class whose scores are always high has no advantage. Scores of
-    similar seen classes rise and fall together: they are not independent evidence, so they get less
-    weight. For this, the weights are multiplied by (R + u C I)^-1, where R is the matrix of
-    correlations of the C scores, I the identity and u = .1. This is the linear discriminant whose
-    class means are the weights of the rankings, where u is the error of these means. Finally, the
-    log-posteriors of each new class are scaled to variance 1 over the reference.
+    A reference is the baseline of each score. Scores of similar seen classes rise and fall
+    together: they are not independent evidence, so they get less weight. For this, the weights are
+    multiplied by (R + u C I)^-1, where R is the matrix of correlations of the C scores, I the
+    identity and u = .1, and scaled to variance 1 over the reference. This is the linear
+    discriminant whose class means are the weights of the rankings, where u is the error of these
+    means. Half of it counts, and half of the weights as they are: for few seen classes or short
+    lists, a reference can do harm. In a batch, all of it counts if the classes are then predicted
+    more evenly.
 
     A reference may lack inputs of some of the C seen classes. The coverage of a class is the weight
     of the reference for this class: a class with coverage 0 is treated as if there were no
-    reference. It is n / (n + C) for a class that is predicted for n inputs of the reference. Inputs
-    of other classes are a baseline as well: the coverage is at least N / (N + C) · m / C, where N
-    is the number of all inputs and m the effective number of predicted classes (Simpson's). It is
-    also at least the share of the mean scores that is not due to chance: even a few inputs show
-    which scores of a network with 1,000 outputs are always high.
+    reference (`measure_coverage`).
 
-    With labelled examples of new classes, the rankings predict the mean scores of a class, and the
-    examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
-    each is estimated from the examples: rankings that do not agree with them have no influence.
+    With labelled examples of new classes, the rankings predict the mean of a class, and the
+    examples correct it, from the first one on (see ``rankshot.zeroshot.class_means``).
 
-    All this is one matrix product, so the head is as fast as a linear classifier. On held-out
-    seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
-    a reference, and equally accurate without.
+    All this is one matrix product and five comparisons of each score, so the head is nearly as
+    fast as a linear classifier.
 
     Parameters
     ----------
@@ -142,8 +112,8 @@ class WeightedMean(Predictor, BaseEstimator):
         How fast the weights of the places decrease: place r has the weight r^-decay.
     temperature : float or None
         T, by which log-posteriors are divided: a larger T makes the probabilities of the classes
-        more equal, but does not change the predictions. By default 1 for rankings from similarity
-        tables such as WordNet, and .7 for all others; `Rehearsal` finds a better value.
+        more equal, but does not change the predictions. By default 1; `Rehearsal` finds a better
+        value. With examples, they tell it.
     evidence_weight : float or None
         The weight of another model's evidence. By default it is estimated without labels; a
         rehearsal finds a better value.
@@ -151,9 +121,6 @@ class WeightedMean(Predictor, BaseEstimator):
         The weight of each source, instead of the rule above; "" stands for rankings without a
         source. A source that has weight 0 or is not named is a fallback. A rehearsal finds good
         values.
-    example_prior : two numbers, optional
-        β and ρ of examples of new classes (see ``examples_``), as a rehearsal measured them on
-        held-out seen classes. They matter while there are few examples.
 
     Attributes
     ----------
@@ -170,10 +137,12 @@ class WeightedMean(Predictor, BaseEstimator):
         The weight of each source.
     weights_ : ndarray of shape (new classes, seen classes)
         The weights w.
+    listed_ : ndarray of shape (new classes, seen classes)
+        The same before they are scaled: means over the rankings.
     coverage_ : ndarray of shape (seen classes,)
         How far the reference covers each seen class, from 0 to 1; zeros without a reference.
-    examples_ : ExampleFacts or None
-        What was learned from examples.
+    share_ : float
+        How much of the reference is used, from 0 to 1.
     evidence_weight_ : float or None
         The weight of evidence, if there was any.
     missing_ : dict of str to list of str
@@ -189,8 +158,8 @@ class WeightedMean(Predictor, BaseEstimator):
     >>> head = rs.WeightedMean().fit(rankings)
     >>> logits = [[0.1, 1.2, 3.0, 2.5, -1.0], [4.0, 0.0, 0.0, 0.5, 2.0]]
     >>> head.predict_proba(logits).round(2)
-    array([[0.98, 0.02],
-           [0.02, 0.98]])
+    array([[1.  , 0.  ],
+           [0.01, 0.99]])
     """
 
     def __init__(
@@ -201,14 +170,12 @@ class WeightedMean(Predictor, BaseEstimator):
         temperature: float | None = None,
         evidence_weight: float | None = None,
         source_weights: Mapping[str, float] | None = None,
-        example_prior: tuple[float, float] | None = None,
     ) -> None:
         self.k = k
         self.decay = decay
         self.temperature = temperature
         self.evidence_weight = evidence_weight
         self.source_weights = source_weights
-        self.example_prior = example_prior
 
     def require_parameters(self) -> None:
         """Raise for a parameter with a wrong value."""
@@ -219,8 +186,6 @@ class WeightedMean(Predictor, BaseEstimator):
             require_number("temperature", self.temperature, above=0, below=np.inf)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
-        for number in self.example_prior or ():
-            require_number("example_prior", number, least=0, below=np.inf)
 
     def fit(
         self,
@@ -229,7 +194,7 @@ class WeightedMean(Predictor, BaseEstimator):
         reference: Scores | ArrayLike | Labelled | None = None,
         examples: Examples | None = None,
         evidence: Scores | None = None,
-        raters: Sequence[str] | None = None,
+        raters: str | Sequence[str] | None = None,
     ) -> Self:
         """Learn from rankings of the new classes, and from whatever else is known.
 
@@ -244,14 +209,13 @@ class WeightedMean(Predictor, BaseEstimator):
             labels are not used.
         examples : scores and labels, optional
             Scores of inputs of new classes, and the class of each. There may be any number of them,
-            even of classes that have no ranking. Nothing is learned from examples of a single class
-            that has a ranking. If these are `Scores` with ``features``, all scores to be classified
-            must have such features.
+            even of classes that have no ranking. If these are `Scores` with ``features``, all
+            scores to be classified must have such features.
         evidence : Scores, optional
             Scores with ``evidence``, of inputs like those to be classified; no labels are needed.
             All scores to be classified must have evidence of the same model.
-        raters : sequence of str, optional
-            The raters of a dict, whose values then are lists of one list per rater.
+        raters : str or sequence of str, optional
+            The rater of all lists of a dict, or one for each list.
         """
         self.require_parameters()
         tables = (reference[0] if isinstance(reference, tuple) else reference), evidence
@@ -269,7 +233,7 @@ class WeightedMean(Predictor, BaseEstimator):
         names = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*lists.target_names, *names])
         self._fit_rankings(lists, table)
-        self.examples_: ExampleFacts | None = None
+        self._n_examples = 0
         self.evidence_weight_: float | None = None
         if labelled is not None:
             self._learn_examples(*labelled, table)
@@ -281,35 +245,65 @@ class WeightedMean(Predictor, BaseEstimator):
     def _fit_rankings(self, rankings: Rankings, table: Scores | None) -> None:
         """Compute the head by rankings, and by a reference, alone."""
         C = len(rankings.items)
-        base = None if table is None else measure_baseline(table)
+        self._kind = None if table is None else table.kind
+        base = None if table is None else measure_baseline(standardize_rows(table.values))
+        self._baseline = base
         self.coverage_ = np.zeros(C) if base is None else base.coverage
         rankings = rankings.top(C if self.k is None else min(self.k, C))
         self.source_weights_ = self._choose_sources(rankings, base)
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.missing_ = list_missing(self.rankings_, self.source_weights_)
+        self.listed_ = self._list_weights(self.rankings_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
-        slopes, usual = self.weights_, np.zeros(C)
-        if base is not None:
-            factor = cho_factor(base.correlations + UNCERTAINTY * C * np.eye(C))
-            slopes = cho_solve(factor, self.weights_.T).T
-            variance = ((slopes @ base.correlations) * slopes).sum(axis=1)
-            std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
-            slopes, usual = slopes / std[:, None] / base.std, base.mean
-        default = TEMPERATURE if self._by_raters else TEMPERATURE_BY_TABLES
-        self.head_ = self.by_rankings_ = LinearHead(
-            rankings.items,
+        self.share_ = 0.0 if base is None else SHARE
+        self.head_ = self.by_rankings_ = self._combine(rankings.items)
+
+    def _combine(self, seen: tuple[str, ...]) -> LinearHead:
+        """The head by rankings and the share of the reference."""
+        part = fit_linear_part(self.listed_, self._baseline, self.share_)
+        base = self._baseline
+        return LinearHead(
+            seen,
             self.classes_.tolist(),
-            slopes,
-            -slopes @ usual,
-            default if self.temperature is None else self.temperature,
-            usual_scores=usual,
-            kind=None if table is None else table.kind,
+            part.slopes,
+            part.offsets,
+            1.0 if self.temperature is None else self.temperature,
+            rank_slopes=part.rank_slopes,
+            usual_scores=None if base is None else self.share_ * base.mean,
+            kind=self._kind,
         )
 
     @property
-    def _by_raters(self) -> bool:
-        """Whether people or language models ranked; a ranking without a source is the user's."""
-        return bool(self.rankings_.rater_names) or not self.rankings_.source_names
+    def has_examples(self) -> bool:
+        """Whether the head was fitted to examples as well."""
+        return self._n_examples > 0
+
+    def use_batch(self, table: Scores) -> WeightedMean:
+        """The estimator for inputs that are classified jointly.
+
+        All of the reference is used if the classes of the batch are then predicted more evenly.
+        """
+        check_is_fitted(self, "head_")
+        if self._baseline is None or self._n_examples or self.evidence_weight_ is not None:
+            return self
+        f, bonus = standardize_rows(table.values), rank_bonus(np.asarray(table.values, np.float64))
+        share = choose_share(f, bonus, self.listed_, self._baseline)
+        if share == self.share_:
+            return self
+        other = copy(self)
+        other.share_ = share
+        about = self.head_.about
+        other.head_ = other.by_rankings_ = other._combine(self.head_.seen).with_about(**about)
+        return other
+
+    def _list_weights(self, rankings: Rankings) -> Doubles:
+        """The mean weights of each class over its rankings; those of a list add up to 1."""
+        z = np.searchsorted(self.classes_, rankings.targets.astype(str))
+        shape = len(self.classes_), len(rankings)
+        total = csr_array((rankings.weights, (z, np.arange(len(rankings)))), shape)
+        sums = (total @ listed_weights(rankings, self.decay)).toarray()
+        weight = np.asarray(total.sum(axis=1)).reshape(-1, 1)
+        return np.asarray(sums / np.where(weight > 0, weight, 1.0))
 
     def _mean_weights(self, rankings: Rankings) -> Doubles:
         """The weights of the classes by some of the rankings; NaN for a class without."""
@@ -340,36 +334,28 @@ class WeightedMean(Predictor, BaseEstimator):
     def _learn_examples(
         self, table: Scores, labels: NDArray[np.str_], reference: Scores | None
     ) -> None:
-        directions = self.weights_ - self.weights_.mean(axis=1, keepdims=True)
-        length = np.linalg.norm(directions, axis=1, keepdims=True)
-        directions /= np.where(length > ROUNDING, length, np.inf)
-        there = np.unique(labels)
-        if len(there) == 1 and directions.any(axis=1)[self.classes_ == there[0]].all():
-            self.examples_ = ExampleFacts(len(labels), 0.0, 0.0, str(there[0]))
-            return
-        explained = EXPLAINED_BY_RATERS if self._by_raters else EXPLAINED_BY_TABLES
-        usual = Usual.without_reference(len(self.head_.seen))
+        head, L = self.by_rankings_, len(self.classes_)
+        usual = find_usual_features(reference, table, labels)
+        none = np.zeros((L, usual.size))
+        part = LinearMap(head.slopes, head.rank_slopes, none, head.offsets)
+        known = None
         if reference is not None:
-            usual = measure_reference(reference, self.coverage_)
-        if self.example_prior is not None:
-            slope, signal = self.example_prior
-            explained = max(slope**2 / max(signal, ROUNDING), ROUNDING), explained[1]
-            usual = usual._replace(signal=Signal(max(signal, ROUNDING), SHARE[1]))
-        features = np.zeros((len(labels), 0)) if table.features is None else table.features
-        known = Known(
-            standardize_rows(table.values),
-            as_dense(features),
-            np.searchsorted(self.classes_, labels),
+            inputs = describe_inputs(reference, usual)
+            known = Reference(inputs, inputs.f.argmax(axis=1))
+        codes = np.searchsorted(self.classes_, labels)
+        space = fit_space(
+            self.listed_, part, known, class_means.Examples(describe_inputs(table, usual), codes)
         )
-        log_odds, self.examples_ = learn_examples(known, usual, Prototypes(directions, explained))
-        head = self.by_rankings_
+        new, _ = space.fit_maps()
         # The temperature divides all that the head says.
+        factor = head.temperature / space.temperature
+        self._n_examples, self._n_shown = len(labels), len(np.unique(labels))
         self.head_ = replace(
             head,
-            slopes=head.temperature * np.vstack([log_odds.slopes, log_odds.feature_slopes]).T,
-            offsets=head.temperature * log_odds.offsets,
-            usual_features=log_odds.feature_center,
-            usual_scores=usual.mean,
+            slopes=factor * np.hstack([new.slopes, new.feature_slopes]),
+            rank_slopes=factor * new.rank_slopes,
+            offsets=factor * new.offsets,
+            usual_features=usual,
         )
 
     def _learn_evidence(self, table: Scores) -> None:
@@ -401,8 +387,8 @@ class WeightedMean(Predictor, BaseEstimator):
         }
         if table is not None:
             facts["reference"] = len(table)
-        if self.examples_ is not None:
-            facts["examples"] = self.examples_._asdict()
+        if self._n_examples:
+            facts["examples"] = {"n_examples": self._n_examples, "n_classes": self._n_shown}
         if self.evidence_weight_ is not None:
             facts["evidence_weight"] = self.evidence_weight_
         self.head_ = self.head_.with_about(**facts)
@@ -448,45 +434,26 @@ def as_reference(reference: Scores | ArrayLike | Labelled, items: tuple[str, ...
     return Scores.from_validated(columns, table.items, table.kind, table.features, table.evidence)
 
 
-def measure_baseline(table: Scores) -> Baseline:
-    """What is usual for the scores over a reference, as far as it covers each seen class."""
-    C = len(table.items)
-    total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
-    for f in standardize_blocks(table):
-        total += f.sum(axis=0)
-        products += f.T @ f
-        counts += count_predictions(f)
-    mean = total / len(table)
-    covariance = products / len(table) - np.outer(mean, mean)
-    trust = measure_trust(mean, covariance, counts)
-    coverage = np.maximum(measure_coverage(counts), trust)
-    variance = covariance.diagonal()
-    std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
-    correlations = covariance / np.outer(std, std) * np.sqrt(np.outer(coverage, coverage))
-    np.fill_diagonal(correlations, 1.0)
-    return Baseline(coverage * mean, std**coverage, correlations, coverage)
+# ---- Inputs as columns
 
 
-def measure_coverage(counts: Doubles) -> Doubles:
-    """How far a reference covers each class, from the number of its predictions."""
-    n, C = counts.sum(), len(counts)
-    return np.asarray(np.maximum(counts / (counts + C), n / (n + C) * count_effective(counts) / C))
+def describe_inputs(table: Scores, usual_features: Doubles) -> Inputs:
+    """Standardised scores, their rank bonus, and features if there are any that are used."""
+    features = None
+    if usual_features.size:
+        d = 0 if table.features is None else table.features.shape[1]
+        if d != usual_features.size:
+            rule = f"must be {usual_features.size} columns, as those of the examples"
+            raise InputError("features", d, rule)
+        features = scale_features(as_dense(table.features), usual_features, np)
+    bonus = rank_bonus(np.asarray(table.values, np.float64))
+    return Inputs(standardize_rows(table.values), bonus, features)
 
 
-def measure_trust(mean: Doubles, covariance: Doubles, counts: Doubles) -> Doubles:
-    """How far the mean scores of a reference can be told from chance, from 0 to 1.
-
-    This is empirical Bayes, as in the estimator of James and Stein: true means have the variance b,
-    and their errors the variance e, so b / (b + e) of a measured mean is true. Inputs of one class
-    are not independent, so classes count, not inputs: ``counts`` are the numbers of inputs that
-    each class is predicted for. b is one standard error below its estimate, since few classes
-    hardly tell it.
-    """
-    m, total = count_effective(counts), np.trace(covariance)
-    if m <= 1 or total <= ROUNDING:
-        # All inputs are of one class, or the same.
-        return np.zeros(len(mean))
-    error = covariance.diagonal() / (m - 1)
-    directions = total**2 / (covariance**2).sum()
-    true = (mean**2).mean() - error.mean() * (1 + np.sqrt(2 / directions))
-    return np.asarray(true / (true + error)) if true > 0 else np.zeros(len(mean))
+def find_usual_features(reference: Scores | None, few: Scores, labels: NDArray[np.str_]) -> Doubles:
+    """What is subtracted from features; empty if there are none that can be compared."""
+    if few.features is None or (reference is not None and reference.features is None):
+        return np.zeros(0)
+    if reference is None:
+        return np.asarray(center_features(as_dense(few.features), labels))
+    return np.asarray(as_dense(reference.features).mean(axis=0))

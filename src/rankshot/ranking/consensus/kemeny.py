@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import InputError
 from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import keep_counted, merge_copies, require_one_subject
 from rankshot.ranking.consensus.kemeny_solvers import (
@@ -254,7 +254,7 @@ def _require_deadline(time_limit: float | None, method: str) -> float:
     if time_limit is None:
         return np.inf
     if method != "exact":
-        raise RankshotError(f"time_limit applies to method='exact', not {method!r}")
+        raise InputError("time_limit", time_limit, f"applies to method='exact', not {method!r}")
     return monotonic() + require_number("time_limit", time_limit, above=0)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import comb as binomial, gammaln, logsumexp
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
 from rankshot.core.validation import (
     Seed,
@@ -119,10 +119,12 @@ class BabingtonSmith(Estimator):
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
         if wrong.any():
             i, j = np.argwhere(wrong)[0]
-            raise RankshotError(
-                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}, and of "
-                f"{names[j]!r} over {names[i]!r} {table[j, i]}: both must be finite "
-                "(probabilities must not be 0 or 1), and one must be minus the other"
+            raise InputError(
+                "log_odds",
+                float(table[i, j]),
+                f"and {table[j, i]} must be finite (no probability is 0 or 1), and one minus "
+                "the other",
+                where=f"{names[i]!r} over {names[j]!r}",
             )
         return cls()._with_log_odds(names, (table - table.T) / 2)
 
@@ -140,7 +142,9 @@ class BabingtonSmith(Estimator):
         rankings = require_one_subject(rankings)
         refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:
-            raise RankshotError("BabingtonSmith cannot be fitted to ties: break or drop them")
+            raise InputError(
+                "rankings", NO_VALUE, "must have no ties for BabingtonSmith: break or drop them"
+            )
         C = rankings.n_items
         longest = int(rankings.lengths.max())
         require_affordable(C, longest)
@@ -271,9 +275,11 @@ def require_affordable(n_items: int, k: int) -> None:
     """Raise if there are too many subsets of up to ``k`` items to sum over."""
     largest = max(comb(n_items, s) for s in range(1, k + 1))
     if largest > MAX_SUBSETS:
-        raise RankshotError(
-            f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets, which is "
-            "too many. Use a smaller k, or log_weight, which omits the normaliser"
+        raise InputError(
+            "k",
+            k,
+            f"of {n_items} items needs {largest:.1e} subsets for the normaliser, which is too many",
+            hint="use a smaller k, or log_weight, which omits the normaliser",
         )
 
 

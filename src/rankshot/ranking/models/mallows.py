@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import InputError
 from rankshot.core.estimators import Estimator, check_is_fitted
 from rankshot.core.validation import (
     Seed,
@@ -214,7 +214,7 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     n_items = require_whole_number("n_items", n_items, least=0)
     lengths = require_whole_numbers("k", n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
-        raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
+        raise InputError("k", k, f"must be from 0 to {n_items}, the number of items")
     by_stage = log_phi(spread, np.arange(n_items, 0, -1))
     return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
 

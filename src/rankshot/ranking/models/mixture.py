@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import InputError, format_count
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
 from rankshot.core.newton import maximize
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
@@ -148,9 +148,10 @@ class RankingMixture(Estimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         sample = merge_equal(rankings)
         if self.n_groups > _most_groups(sample.counts):
-            raise RankshotError(
-                f"n_groups={self.n_groups} needs at least as many raters, "
-                f"but there are {sample.counts.sum():g}"
+            raise InputError(
+                "n_groups",
+                self.n_groups,
+                f"needs at least as many raters, but there are {sample.counts.sum():g}",
             )
         em = EM(sample, _choose_model(self.model), self.n_groups)
         run = self._run(em)
@@ -245,9 +246,11 @@ class RankingMixture(Estimator):
         """
         check_is_fitted(self)
         if not isinstance(self.models_[0], PlackettLuce):
-            raise RankshotError(
-                "standard errors of a mixture need PlackettLuce models, not "
-                f"{type(self.models_[0]).__name__}: use a bootstrap over raters"
+            raise InputError(
+                "model",
+                self.models_[0],
+                "must be PlackettLuce() for the standard errors of a mixture",
+                hint="use a bootstrap over raters",
             )
         sample = merge_equal(require_rankings(rankings).with_items(self.items_))
         information = _observed_information(self, sample)
@@ -266,7 +269,7 @@ def _choose_model(model: object) -> PlackettLuce | Mallows:
     if model is None:
         return PlackettLuce()
     if not isinstance(model, (PlackettLuce, Mallows)):
-        raise RankshotError(f"model must be PlackettLuce() or Mallows(), not {short_repr(model)}")
+        raise InputError("model", model, "must be PlackettLuce() or Mallows()")
     return model
 
 

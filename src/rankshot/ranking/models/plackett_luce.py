@@ -32,6 +32,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.special import wrightomega
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
+from rankshot.core.errors import prefix_errors
 from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.validation import (
@@ -209,10 +210,10 @@ class PlackettLuce(WorthModel):
         >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
         array([0.75, 0.25])
         """
-        values = [
-            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
-            for item, worth in worths.items()
-        ]
+        values = []
+        for item, worth in worths.items():
+            with prefix_errors(f"item {item!r}"):
+                values.append(require_number("worths", worth, above=0, below=np.inf))
         return cls(regularization=0.0)._with_log_worths(as_names(worths), np.log(values))
 
     def fit(self, rankings: Rankings) -> PlackettLuce:

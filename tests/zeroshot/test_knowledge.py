@@ -1,0 +1,105 @@
+"""`Knowledge` and `Settings`: what is known becomes a head; what is wrong is named at the door."""
+
+import numpy as np
+import pytest
+from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
+
+import rankshot as rs
+from rankshot.zeroshot import Settings
+from refusals import refuses
+
+
+@pytest.fixture
+def tables(rng):
+    """A reference with labels, examples with labels, and a batch."""
+    reference = random_scores(rng, n=50)
+    few, labels = random_scores(rng, n=8), np.array([*TARGETS, *TARGETS])
+    seen = np.array(ITEMS)[reference.values.argmax(axis=1)]
+    return (reference, seen), (few, labels), random_scores(rng, n=40)
+
+
+def same(one, other, scores):
+    np.testing.assert_array_equal(one.predict_proba(scores), other.predict_proba(scores))
+
+
+def test_it_fits_what_the_estimators_fit(tables):
+    reference, examples, batch = tables
+    everything = rs.Knowledge(RANKINGS, reference, examples, batch)
+    by_hand = rs.WeightedMean(k=2).fit(RANKINGS, reference=reference, examples=examples)
+    head = everything.fit(Settings(k=2, batch=False))
+    assert isinstance(head, rs.LinearHead)
+    same(head, by_hand, batch)
+    same(everything.fit_alone(Settings(k=2)), by_hand, batch)
+    same(everything.fit(Settings(k=2)), rs.BatchRefinement(by_hand).fit(batch, examples), batch)
+    plain = rs.WeightedMean().fit(RANKINGS)
+    same(rs.Knowledge(RANKINGS, reference).fit(Settings(use_reference=False)), plain, batch)
+    both = rs.Knowledge(RANKINGS, reference).fit(Settings(classes="all"))
+    assert set(both.classes_) == {*TARGETS, *ITEMS}
+
+
+def test_a_dict_of_lists_is_one_rater_unless_raters_are_named(tables):
+    _, _, batch = tables
+    lists = {"cat": ["a", ["b", "c"]], "dog": ["e"]}
+    known = rs.Knowledge(lists, batch=batch)
+    assert known.seen == ITEMS
+    assert known.rankings.orders() == [["a", ["b", "c"]], ["e"]]
+    raters = rs.Knowledge(
+        {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}, batch=batch, raters=["me", "you"] * 2
+    )
+    assert raters.rankings.rater_names == ("me", "you")
+    assert len(raters.rankings) == 4
+    by_hand = rs.WeightedMean().fit(lists, reference=batch)
+    same(rs.Knowledge(lists, batch).fit(), by_hand, batch)
+    with refuses("rankings"):
+        rs.WeightedMean().fit(lists)
+
+
+def test_another_models_scores_are_weighed_on_the_batch(rng, tables):
+    *_, batch = tables
+    opinion = rs.Scores(rng.normal(size=(40, 4)), TARGETS)
+    with_it = batch.with_blocks(evidence=opinion)
+    head = rs.Knowledge(RANKINGS, batch=with_it).fit(Settings(batch=False))
+    same(head, rs.WeightedMean().fit(RANKINGS, evidence=with_it), with_it)
+    assert head.about["evidence_weight"] >= 0
+
+
+def test_rankings_of_seen_classes_are_only_for_rehearsals(tables):
+    reference, *_ = tables
+    seen = rs.Rankings.from_orders([["b", "c"]], items=ITEMS, targets="a")
+    both = rs.Rankings.concatenate([RANKINGS, seen])
+    assert rs.Knowledge(both, reference).fit().classes_.tolist() == list(TARGETS)
+    with refuses("rankings"):
+        rs.Knowledge(seen, reference).fit()
+
+
+def test_what_does_not_fit_is_refused(tables):
+    reference, examples, batch = tables
+    with refuses("examples"):
+        rs.Knowledge(RANKINGS, examples=batch)
+    with refuses("labels", (49,)):
+        rs.Knowledge(RANKINGS, (reference[0], reference[1][1:]))
+    with refuses("rankings"):
+        rs.Knowledge([["a"]], batch=batch)
+    with refuses("reference", 3):
+        rs.Knowledge(RANKINGS, batch[:3]).fit()
+    with refuses("examples", "a"):
+        rs.Knowledge(RANKINGS, examples=(examples[0], ["a"] * 8))
+
+
+def test_settings_are_data(tmp_path):
+    settings = Settings(k=None, decay=0.2, source_weights={"": 1.0}, example_prior=(0.1, 0.3))
+    assert Settings.from_json(settings.to_json()) == settings
+    settings.write(tmp_path / "s.json", notes={"accuracy": 0.5})
+    assert Settings.read(tmp_path / "s.json") == settings
+    assert Settings.parse(["k=none", "decay=0.2"]) == {"k": None, "decay": 0.2}
+    (tmp_path / "old.json").write_text('{"format": "rankshot settings 3"}')
+    with refuses("settings"):
+        Settings.read(tmp_path / "old.json")
+    with refuses("settings", "decya"):
+        Settings.parse(["decya=1"])
+    with refuses("settings", "decay"):
+        Settings.parse(["decay"])
+    wrong = {"decay": -1, "k": 0, "temperature": 0, "batch": "no", "classes": "seen"}
+    for name, value in wrong.items():
+        with refuses(name, value):
+            Settings(**{name: value})

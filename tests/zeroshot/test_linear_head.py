@@ -1,0 +1,282 @@
+"""`LinearHead`: the formula in plain loops, on every array library, as a module, in a file."""
+
+import io
+import json
+import zipfile
+from math import exp, log, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
+
+import rankshot as rs
+from rankshot.testing import check_head, check_source
+from refusals import refuses
+
+FEATURES = 3
+
+
+def make(rng, *, features=False, evidence=False, **options):
+    n = len(ITEMS) + FEATURES * features + len(TARGETS) * evidence
+    return rs.LinearHead(
+        ITEMS,
+        TARGETS,
+        rng.normal(size=(len(TARGETS), n)),
+        rng.normal(size=len(TARGETS)),
+        0.6,
+        rng.normal(size=FEATURES * features),
+        TARGETS if evidence else (),
+        **options,
+    )
+
+
+def full(rng, n=7, dtype=np.float64):
+    values = (random_scores(rng, n=n).values + 4).astype(dtype)
+    evidence = rs.Scores(rng.normal(size=(n, len(TARGETS))), TARGETS)
+    return rs.Scores(values, ITEMS, features=rng.normal(size=(n, FEATURES)), evidence=evidence)
+
+
+def by_loops(head, scores):
+    """The definition, without arrays."""
+    rows = []
+    for row in range(len(scores)):
+        f = scores.values[row].tolist()
+        mean = sum(f) / len(f)
+        std = sqrt(sum((x - mean) ** 2 for x in f) / len(f))
+        columns = [(x - mean) / std for x in f]
+        if head.n_features:
+            x = [a - b for a, b in zip(scores.features[row], head.usual_features, strict=True)]
+            columns += [a / sqrt(sum(b * b for b in x)) for a in x]
+        if head.evidence:
+            columns += scores.evidence.values[row].tolist()
+        values = [
+            (sum(a * x for a, x in zip(slopes, columns, strict=True)) + b) / head.temperature
+            for slopes, b in zip(head.slopes, head.offsets, strict=True)
+        ]
+        rows.append([v - log(sum(exp(w) for w in values)) for v in values])
+    return rows
+
+
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("evidence", [False, True])
+def test_the_formula(rng, features, evidence):
+    head, scores = make(rng, features=features, evidence=evidence), full(rng)
+    np.testing.assert_allclose(head.log_proba(scores), by_loops(head, scores), rtol=1e-9)
+    single = full(rng, dtype=np.float32)
+    assert head.log_proba(single).dtype == np.float32
+    np.testing.assert_allclose(head.log_proba(single), by_loops(head, single), rtol=1e-4, atol=1e-4)
+    check_head(head, scores)
+    check_head(head, single)
+
+
+def test_contributions_add_up(rng):
+    head, scores = (
+        make(rng, features=True, evidence=True, usual_scores=rng.normal(size=5)),
+        full(rng),
+    )
+    total = sum(part.sum(axis=2) for part in head.contributions(scores))
+    left = head.log_proba(scores) - total
+    # A constant of each class and of each input is left.
+    left = left - left.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(left, np.tile(left[0], (len(left), 1)), atol=1e-12)
+    why = rs.explain(head, scores, target="u", against="v")[0]
+    log_proba = head.log_proba(scores)[0]
+    assert sum(c for _, c in (*why.items, *why.others)) == pytest.approx(
+        log_proba[0] - log_proba[1]
+    )
+
+
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_arrays_of_other_libraries_stay_what_they_are(rng, library):
+    module = pytest.importorskip(library)
+    head, scores = make(rng), full(rng, dtype=np.float32)
+    values = module.asarray(scores.values)
+    found = head.log_proba(values)
+    assert type(found) is type(values)
+    np.testing.assert_allclose(np.asarray(found), head.log_proba(scores.values), atol=1e-5)
+    assert head.predict(values).tolist() == head.predict(scores.values).tolist()
+
+
+def test_a_tensor_keeps_its_gradient_where_all_scores_are_equal(rng):
+    torch = pytest.importorskip("torch")
+    head, values = make(rng), torch.tensor([[1.0, 1, 1, 1, 1], [3, 1, 0, 2, 5]], requires_grad=True)
+    head.log_proba(values)[:, 0].sum().backward()
+    assert torch.isfinite(values.grad).all()
+    with pytest.raises(rs.RankshotError, match="row 1: the scores are not finite"):
+        head.predict(torch.tensor([[1.0, 2, 3, 4, 5], [1, float("nan"), 2, 3, 4]]))
+
+
+def test_a_torch_module(rng):
+    torch = pytest.importorskip("torch")
+    head, scores = make(rng, features=True, evidence=True), full(rng, dtype=np.float32)
+    module = head.to_torch()
+    assert (module.seen, module.classes) == (ITEMS, TARGETS)
+    tables = scores.values, scores.features, scores.evidence.values
+    inputs = [torch.tensor(np.asarray(x, np.float32)) for x in tables]
+    expected = head.log_proba(scores)
+    np.testing.assert_allclose(module(*inputs), expected, atol=1e-5)
+    exported = torch.export.export(module, tuple(inputs)).module()
+    np.testing.assert_allclose(exported(*inputs), expected, atol=1e-5)
+    # Half precision would lose the digits of the constants.
+    half = module.half()(*[x.half() for x in inputs])
+    assert half.dtype == torch.float32
+    np.testing.assert_allclose(half, expected, atol=0.05)
+    with torch.autocast("cpu"):
+        np.testing.assert_allclose(module(*inputs), expected, atol=1e-5)
+    with refuses("scores"):
+        module(inputs[0][:, :3])
+
+
+def test_scores_that_do_not_fit_are_refused(rng):
+    head, scores = make(rng, features=True, evidence=True, kind="multiclass"), full(rng)
+    with refuses("scores", "one-vs-rest"):
+        head.predict(rs.Scores(scores.values, ITEMS, "one-vs-rest"))
+    with refuses("features", 0):
+        head.predict(scores.values)
+    with refuses("evidence"):
+        head.predict(scores.with_blocks(features=scores.features))
+    with refuses("evidence", "x"):
+        few = rs.Scores(scores.evidence.values[:, :3], TARGETS[:3])
+        head.predict(scores.with_blocks(features=scores.features, evidence=few))
+    with refuses("scores", "z"):
+        head.predict(rs.Scores(scores.values, [*"abcdz"]))
+
+
+WRONG = {
+    "slopes": {"slopes": np.zeros((4, 4))},
+    "offsets": {"offsets": [0, 0, 0, np.nan]},
+    "temperature": {"temperature": 0.0},
+    "classes": {"classes": TARGETS[::-1]},
+    "seen": {"seen": "aabcd"},
+    "usual_scores": {"usual_scores": np.zeros(3)},
+}
+
+
+@pytest.mark.parametrize("parameter", WRONG)
+def test_what_is_no_head_is_refused_by_the_value_and_in_a_file(rng, tmp_path, parameter):
+    head = make(rng)
+    good = {
+        "seen": list(ITEMS),
+        "classes": list(TARGETS),
+        "slopes": head.slopes,
+        "offsets": head.offsets,
+    }
+    with refuses(parameter):
+        rs.LinearHead(**{**good, **WRONG[parameter]})
+    path = tmp_path / "head.rankshot"
+    head.save(path)
+    ((name, value),) = WRONG[parameter].items()
+    rewrite(path, {name: value})
+    with refuses(parameter) as caught:
+        rs.load_head(path)
+    assert caught.value.where.startswith(str(path))
+
+
+def rewrite(path, changes):
+    """Change plain values and arrays of a saved head, and keep the archive whole."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members["head.json"])
+    for name, value in changes.items():
+        if f"arrays/{name}.npy" in members:
+            stream = io.BytesIO()
+            np.save(stream, np.asarray(value, np.float64))
+            members[f"arrays/{name}.npy"] = stream.getvalue()
+        elif name in manifest["values"]:
+            manifest["values"][name] = list(value) if name in {"classes", "seen"} else value
+        else:
+            manifest[name] = value
+    members["head.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+# ---- Files
+
+
+def test_a_file_has_the_head_and_how_it_came_about(rng, tmp_path):
+    votes = rs.WeightedMean().fit(RANKINGS, reference=random_scores(rng, n=40))
+    votes.save(tmp_path / "a.rankshot", note="for tests", provenance={"files": ["r.jsonl"]})
+    loaded = rs.load_head(tmp_path / "a.rankshot")
+    assert loaded.about["note"] == "for tests"
+    assert loaded.about["files"] == ["r.jsonl"]
+    assert loaded.about["listed"]["u"][:2] == ["b", "a"] or loaded.about["listed"]["u"]
+    loaded.save(tmp_path / "b.rankshot")
+    assert (tmp_path / "a.rankshot").read_bytes() == (tmp_path / "b.rankshot").read_bytes()
+    with refuses("provenance['x']"):
+        votes.save(tmp_path / "c.rankshot", provenance={"x": object()})
+    assert not (tmp_path / "c.rankshot").exists()
+
+
+SAVED = Path(__file__).parent / "saved"
+
+
+def test_heads_that_earlier_versions_saved(rng):
+    """That of 0.4 is read by all later versions; that of 0.3 is refused by name."""
+    loaded = rs.load_head(SAVED / "version_0_4.rankshot")
+    expected = np.load(SAVED / "version_0_4.npz")
+    np.testing.assert_allclose(
+        loaded.predict_proba(expected["scores"]), expected["proba"], atol=1e-12
+    )
+    with pytest.raises(rs.RankshotError, match=r"0\.3\.0.*fit it again"):
+        rs.load_head(SAVED / "version_0_3.rankshot")
+
+
+def damage(kind, content):
+    if kind == "empty":
+        return b""
+    if kind == "text":
+        return b"not an archive"
+    if kind == "cut":
+        return content[: len(content) // 2]
+    return content.replace(b'"linear"', b'"lineal"')
+
+
+@pytest.mark.parametrize("kind", ["empty", "text", "cut", "another head"])
+def test_a_damaged_file_is_named(rng, tmp_path, kind):
+    path = tmp_path / "head.rankshot"
+    make(rng).save(path)
+    path.write_bytes(damage(kind, path.read_bytes()))
+    with pytest.raises(rs.RankshotError, match=r"head\.rankshot"):
+        rs.load_head(path)
+
+
+def test_a_file_cannot_claim_more_than_it_has(rng, tmp_path):
+    path = tmp_path / "head.rankshot"
+    make(rng).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(rs.RankshotError, match="not compressed"):
+        rs.load_head(path)
+
+
+# ---- Contracts for those who extend it
+
+
+def test_the_contracts_hold_for_what_is_here(rng):
+    scores = random_scores(rng)
+    fitted = rs.WeightedMean().fit(RANKINGS)
+    check_head(fitted, scores)
+    check_head(rs.SeenAndNew(fitted).fit(), scores)
+    check_head(rs.BatchRefinement(fitted).fit(random_scores(rng, n=30)), scores)
+    check_source(rs.WordNet("path"), ["cat", "dog"], ["fox", "bus", "lion"])
+
+
+def test_a_broken_head_and_a_broken_source_are_found(rng):
+    class Unnormalised(rs.WeightedMean):
+        def predict_proba(self, scores):
+            return 2 * super().predict_proba(scores)
+
+    class Forgetful:
+        def similarity(self, targets, items):
+            return rs.Similarity(np.ones((1, len(items))), targets[:1], items, "")
+
+    with pytest.raises(AssertionError, match="add up to one"):
+        check_head(Unnormalised().fit(RANKINGS), random_scores(rng))
+    with pytest.raises(AssertionError, match="names its source"):
+        check_source(Forgetful(), ["cat", "dog"], ["fox", "bus"])

@@ -1,0 +1,293 @@
+"""`export_onnx`: the head as a graph, alone and behind networks, gives the head's answers."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
+from onnx import TensorProto, helper, numpy_helper
+from scipy.special import expit, softmax
+
+import rankshot as rs
+from rankshot import RankshotError
+from rankshot.zeroshot import onnx_export
+from rankshot.zeroshot.scores import KINDS
+from refusals import refuses
+
+
+def run(path, **inputs):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+def fitted(kind="multiclass", *, reference=False):
+    usual = random_scores(np.random.default_rng(4), kind, n=40) if reference else None
+    return rs.WeightedMean().fit(RANKINGS, reference=usual)
+
+
+def check_file(path, head, kind):
+    """Usual and equal scores, and large gaps."""
+    rng = np.random.default_rng(5)
+    values = np.concatenate(
+        [random_scores(rng, kind).columns, 0 * random_scores(rng, kind).columns]
+    )
+    values = np.concatenate([values, 1000 * values]).astype(np.float32)
+    proba, label = run(path, scores=values)
+    expected = head.predict_proba(rs.Scores(values.astype(np.float64), ITEMS, kind))
+    np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-5)
+    # Among equal probabilities, rounding may decide in a graph.
+    chosen = np.take_along_axis(expected, label[:, None], axis=1)[:, 0]
+    np.testing.assert_allclose(chosen, expected.max(axis=1), atol=1e-5)
+    assert label.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reference", [False, True])
+def test_a_head_alone(tmp_path, kind, reference):
+    head, path = fitted(kind, reference=reference), tmp_path / "head.onnx"
+    exported = rs.export_onnx(head, path, kind=kind)
+    assert exported.difference <= 1e-5
+    assert not exported.from_probabilities
+    check_file(path, head, kind)
+
+
+def test_a_refined_head_and_what_is_no_linear_head(tmp_path):
+    head = fitted()
+    refined = rs.BatchRefinement(head).fit(random_scores(np.random.default_rng(1), n=40))
+    rs.export_onnx(refined, tmp_path / "head.onnx")
+    check_file(tmp_path / "head.onnx", refined, "multiclass")
+    with refuses("head"):
+        rs.export_onnx(rs.SeenAndNew(head).fit(), tmp_path / "both.onnx")
+
+
+def test_what_the_file_says(tmp_path):
+    head = fitted()
+    assert rs.export_onnx(head, tmp_path / "head.onnx").difference <= 1e-5
+    check_file(tmp_path / "head.onnx", head, "multiclass")
+    session = onnxruntime.InferenceSession(str(tmp_path / "head.onnx"))
+    assert [(one.name, one.shape) for one in session.get_inputs()] == [("scores", ["inputs", 5])]
+    (proba, label) = session.get_outputs()
+    assert (proba.name, proba.shape[1], proba.type) == ("probabilities", 4, "tensor(float)")
+    assert (label.name, len(label.shape), label.type) == ("label", 1, "tensor(int64)")
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["classes"]) == list(TARGETS)
+    assert json.loads(metadata["seen_classes"]) == list(ITEMS)
+    assert metadata["head"] == "LinearHead"
+    onnx.checker.check_model(onnx.load(tmp_path / "head.onnx"), full_check=True)
+
+
+def test_an_old_file_stays_if_the_graph_differs(tmp_path, monkeypatch):
+    path = tmp_path / "head.onnx"
+    path.write_text("old")
+    monkeypatch.setattr(onnx_export, "TOLERANCE", -1.0)
+    with pytest.raises(RankshotError, match=r"differs from the head .*nothing was written"):
+        rs.export_onnx(fitted(), path)
+    assert [file.name for file in tmp_path.iterdir()] == ["head.onnx"]
+    assert path.read_text() == "old"
+
+
+# ------------------------------------------------------------------ behind a network
+
+NEWEST = min(onnx.defs.onnx_opset_version(), 23)
+"""The newest opset that onnxruntime is sure to run."""
+WEIGHTS = np.random.default_rng(1).normal(scale=2, size=(3, 5)).astype(np.float32)
+INPUTS = np.random.default_rng(2).normal(size=(7, 3)).astype(np.float32)
+
+
+def write_network(path, *, opset=17, end=(), names=("y",), columns=5, metadata=()):
+    """Write a linear network, ``end`` of nodes and all outputs the same."""
+    last, nodes = "wide", [helper.make_node("MatMul", ["x", "w"], ["wide"])]
+    attributes = {"Softmax": {"axis": 1}, "Cast": {"to": TensorProto.FLOAT}}
+    for i, op in enumerate(end):
+        nodes.append(helper.make_node(op, [last], [f"t{i}"], **attributes.get(op, {})))
+        last = f"t{i}"
+    nodes += [helper.make_node("Identity", [last], [name]) for name in names]
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["b", 3])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["b", columns]) for name in names],
+        [numpy_helper.from_array(np.resize(WEIGHTS, (3, columns)), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = min(model.ir_version, 10)
+    for key, value in dict(metadata).items():
+        model.metadata_props.add(key=key, value=json.dumps(value))
+    onnx.save(model, path)
+    return path
+
+
+def attach(tmp_path, head, output=None, kind="multiclass", **options):
+    network = write_network(tmp_path / "network.onnx", **options)
+    path = tmp_path / "zero-shot.onnx"
+    return path, rs.export_onnx(head, path, kind=kind, network=network, output=output)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opset", [11, NEWEST])
+def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
+    head = fitted()
+    path, exported = attach(tmp_path, head, opset=opset, metadata={"author": "me"})
+    expected = head.predict_proba(INPUTS @ WEIGHTS)
+    for n in (1, 4, 7):
+        proba, label = run(path, x=INPUTS[:n])
+        np.testing.assert_allclose(proba, expected[:n], atol=1e-5)
+        assert label.tolist() == expected[:n].argmax(axis=1).tolist()
+    assert not exported.from_probabilities
+    session = onnxruntime.InferenceSession(str(path))
+    assert [(one.name, one.shape) for one in session.get_inputs()] == [("x", ["b", 3])]
+    assert session.get_outputs()[0].shape[1] == 4
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["author"]) == "me"
+    assert json.loads(metadata["classes"]) == list(TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        (["Softmax", "Cast"], "multiclass"),
+        pytest.param(["LogSoftmax", "Exp"], "multiclass", marks=pytest.mark.slow),
+        pytest.param(["Sigmoid"], "one-vs-rest", marks=pytest.mark.slow),
+    ],
+)
+def test_probabilities_become_logarithms_or_log_odds(tmp_path, end, kind):
+    """A softmax is found in the graph, or by its values."""
+    head = fitted()
+    path, exported = attach(tmp_path, head, end=end, kind=kind)
+    assert exported.from_probabilities
+    f = (INPUTS @ WEIGHTS).astype(np.float32)
+    p = softmax(f, axis=1) if kind == "multiclass" else expit(f)
+    expected = head.predict_proba(rs.Scores.from_probabilities(p, ITEMS, kind))
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_network_with_several_outputs(tmp_path):
+    head = fitted()
+    with refuses("output", None):
+        attach(tmp_path, head, names=("y", "other"))
+    path, _ = attach(tmp_path, head, names=("y", "other"), output="other")
+    expected = head.predict_proba(INPUTS @ WEIGHTS)
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
+    with refuses("output", "z"):
+        attach(tmp_path, head, output="z")
+    with refuses("output", None):
+        attach(tmp_path, head, columns=6)
+
+
+def test_the_outputs_of_a_scikit_learn_model_are_named(tmp_path):
+    """By default, skl2onnx writes the probabilities as a sequence of dictionaries."""
+    of_labels = helper.make_map_type_proto(
+        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    )
+    network = onnx.load(write_network(tmp_path / "network.onnx"))
+    network.graph.node.add(
+        op_type="ZipMap", domain="ai.onnx.ml", input=["y"], output=["z"]
+    ).attribute.append(helper.make_attribute("classlabels_int64s", range(5)))
+    network.opset_import.add(domain="ai.onnx.ml", version=1)
+    network.graph.output[0].CopyFrom(
+        helper.make_value_info("z", helper.make_sequence_type_proto(of_labels))
+    )
+    onnx.save(network, tmp_path / "zipped.onnx")
+    with refuses("output") as caught:
+        rs.export_onnx(
+            fitted(),
+            tmp_path / "h.onnx",
+            network=tmp_path / "zipped.onnx",
+        )
+    assert "zipmap" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_class_names_of_the_network_are_checked(tmp_path):
+    head = fitted()
+
+    def attach_named(names):
+        return attach(tmp_path, head, metadata={"names": dict(enumerate(names))})[0]
+
+    metadata = {entry.key: entry.value for entry in onnx.load(attach_named(ITEMS)).metadata_props}
+    assert json.loads(metadata["classes"]) == list(TARGETS)
+    assert "names" not in metadata
+    with refuses("network", "e"):
+        attach_named(ITEMS[::-1])
+    with refuses("network", None):
+        attach_named(ITEMS[:4])
+
+
+def test_files_that_are_no_networks(tmp_path):
+    head, path = fitted(), tmp_path / "zero-shot.onnx"
+    network = write_network(tmp_path / "network.onnx")
+    with pytest.raises(FileNotFoundError, match=r"no\.onnx"):
+        rs.export_onnx(head, path, network=tmp_path / "no.onnx")
+    whole = network.read_bytes()
+    for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2]):
+        network.write_bytes(content)
+        with pytest.raises(
+            RankshotError, match=r"network\.onnx: is not an ONNX file, or is damaged"
+        ):
+            rs.export_onnx(head, path, network=network)
+    assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
+    torch = pytest.importorskip("torch")
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)
+    ).eval()
+    pixels = torch.randn(4, 3, 8, 8)
+    axes = {"pixels": {0: "b"}, "logits": {0: "b"}}
+    torch.onnx.export(
+        network,
+        (pixels,),
+        tmp_path / "network.onnx",
+        dynamo=False,
+        input_names=["pixels"],
+        output_names=["logits"],
+        dynamic_axes=axes,
+    )
+    head = fitted()
+    rs.export_onnx(head, tmp_path / "all.onnx", network=tmp_path / "network.onnx")
+    proba, _ = run(tmp_path / "all.onnx", pixels=pixels[:3].numpy())
+    expected = head.head_.to_torch()(network(pixels[:3])).exp().detach()
+    np.testing.assert_allclose(proba, expected, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_labels_follow_the_rule_for_equal_classes(tmp_path):
+    """The same lists in another order differ by rounding only: the first name wins."""
+    lists = [["a", "b"], ["c", "a"], ["b", "d"]]
+    rankings = rs.Rankings.from_orders(
+        [*lists, *lists[::-1]], items=ITEMS, targets=["y"] * 3 + ["x"] * 3
+    )
+    head = rs.WeightedMean().fit(rankings)
+    rs.export_onnx(head, tmp_path / "head.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    scores = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    labels = session.run(["label"], {"scores": scores})[0]
+    assert head.classes_[labels].tolist() == head.predict(scores).tolist() == ["x"] * 200
+
+
+def test_features_of_a_head_behind_a_network_are_those_of_its_last_layer(tmp_path):
+    write_network(tmp_path / "net.onnx")
+    scores = rs.Scores(INPUTS @ WEIGHTS, ITEMS, features=INPUTS)
+    lists = rs.Rankings.from_orders([["a", "b"], ["c"]], items=ITEMS, targets=["p", "q"])
+    examples = scores[:4], ["p", "q", "p", "q"]
+    opinion = rs.Scores(INPUTS[:, :2], ["p", "q"])
+    inputs = rs.Scores(scores.values, ITEMS, features=INPUTS, evidence=opinion)
+    head = rs.WeightedMean().fit(lists, examples=examples, evidence=inputs)
+    exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
+    assert {one.name for one in exported.model.graph.input} == {"x", "evidence"}
+    few = opinion.values.astype(np.float32)
+    proba, _ = run(tmp_path / "new.onnx", x=INPUTS, evidence=few)
+    np.testing.assert_allclose(proba, head.predict_proba(inputs), atol=1e-5)
+    # A network whose last layer has another width leaves the features to the user.
+    wide = rs.Scores(scores.values, ITEMS, features=np.hstack([INPUTS, INPUTS[:, :1]]))
+    head = rs.WeightedMean().fit(lists, examples=(wide[:4], examples[1]))
+    rs.export_onnx(head, tmp_path / "wide.onnx", network=tmp_path / "net.onnx")
+    features = wide.features.astype(np.float32)
+    proba, _ = run(tmp_path / "wide.onnx", x=INPUTS, features=features)
+    np.testing.assert_allclose(proba, head.predict_proba(wide), atol=1e-5)

@@ -1,0 +1,430 @@
+"""`Rehearsal` on a circle of sixteen classes, and what it predicts."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm, t
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import balanced_accuracy_score
+
+import rankshot as rs
+from rankshot.zeroshot import Settings, Trial, predicted_accuracy
+from rankshot.zeroshot.predicted_accuracy import (
+    STRENGTHS,
+    draw_strengths,
+    find_strengths,
+    predict_mean_accuracy,
+    simulate_accuracies,
+)
+from refusals import refuses
+
+NAMES = [f"c{i:02}" for i in range(16)]
+NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
+SEEN = [name for name in NAMES if name not in NEW]
+PLAYERS = ["c00", "c04", "c08", "c12", "c14"]
+LEFT = [name for name in SEEN if name not in PLAYERS]
+
+
+def angle(names):
+    return np.array([int(name[1:]) for name in names]) * np.pi / 8
+
+
+def inputs(names, n=40, seed=0, std=1.0):
+    where = np.repeat(angle(names), n)
+    noise = std * np.random.default_rng(seed).normal(size=(where.size, 2))
+    return 4 * np.column_stack([np.cos(where), np.sin(where)]) + noise, np.repeat(names, n)
+
+
+class Towards(ClassifierMixin, BaseEstimator):
+    """A score is how far an input lies in the direction of a class; notes what it was fitted to."""
+
+    fitted: ClassVar = []
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y):
+        self.fitted.append(set(y))
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        where = angle(self.classes_)
+        return self.scale * X @ np.array([np.cos(where), np.sin(where)])
+
+
+def scores_of(X, items=SEEN, scale=1.0):
+    return rs.Scores(Towards(scale).fit(None, items).decision_function(X), items)
+
+
+def ranked(targets, items, source="near", turn=0.0, rater="a person"):
+    """Items by their distance on the circle; a source with a turn is wrong by this angle."""
+    closeness = np.cos(angle(targets)[:, None] + turn - angle(items) - 1e-6)
+    orders = np.array(items)[np.argsort(-closeness, axis=1)].tolist()
+    return rs.Rankings.from_orders(
+        orders, items=items, targets=targets, sources=source, raters=rater
+    )
+
+
+X, Y = inputs(SEEN)
+SCORES = scores_of(X)
+
+
+def test_an_accuracy_is_what_it_would_be_by_hand():
+    rehearsal = rs.Rehearsal(Settings(k=3), grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    plays = np.isin(Y, PLAYERS)
+    head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT), reference=SCORES.select(LEFT)[~plays])
+    found = head.predict(SCORES.select(LEFT)[plays])
+    with_reference, without = rehearsal.forecast_.trials
+    assert with_reference.accuracy.estimate == pytest.approx(
+        balanced_accuracy_score(Y[plays], found)
+    )
+    assert with_reference.settings.use_reference
+    head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT))
+    found = head.predict(SCORES.select(LEFT)[plays])
+    assert without.accuracy.estimate == pytest.approx(balanced_accuracy_score(Y[plays], found))
+    assert not without.settings.use_reference
+    assert without.by_class["c00"] == np.mean(found[Y[plays] == "c00"] == "c00")
+    assert rehearsal.forecast_.classes.tolist() == PLAYERS
+
+
+def test_no_scale_of_temperatures_is_better():
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    plays = np.isin(Y, PLAYERS)
+
+    def loss(temperature):
+        head = replace(rehearsal.settings_, temperature=temperature).make_estimator()
+        reference = SCORES.select(LEFT)[~plays] if rehearsal.settings_.use_reference else None
+        head.fit(ranked(PLAYERS, LEFT), reference=reference)
+        log_proba = head.log_proba(SCORES.select(LEFT)[plays])
+        return -np.mean(log_proba[np.arange(plays.sum()), np.searchsorted(head.classes_, Y[plays])])
+
+    best = rehearsal.settings_.temperature
+    assert all(loss(best) < loss(best * factor) for factor in (0.8, 0.95, 1.05, 1.25))
+    before, after = rehearsal.forecast_.calibration_error
+    assert after < before
+
+
+def test_a_source_that_misleads_is_left_out():
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rankings)
+    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
+    tried = {trial.what: trial for trial in rehearsal.forecast_.trials}
+    assert tried["near alone"].is_clearly_better(tried["wrong alone"])
+    assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
+    new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
+    assert rehearsal.fit_head(new).about["sources"] == ["near"]
+    by_near, by_wrong = (
+        rehearsal.predict_accuracy(new, trial=tried[f"{source} alone"])
+        for source in ("near", "wrong")
+    )
+    assert by_wrong.high < by_near.low
+    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    with_reference = alone.predict_accuracy(ranked(NEW, SEEN), trial=alone.forecast_.trials[0])
+    assert by_near == with_reference
+    with refuses("trial"):
+        rehearsal.predict_accuracy(new, trial=alone.forecast_.trials[0])
+    some = rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other", 2.5)])
+    filled = rehearsal.fit_head(some)
+    assert filled.about["source_weights"] == {"near": 1.0, "other": 0.0}
+    with refuses("source_weights", "near"):
+        rehearsal.fit_head(ranked(NEW, SEEN, "wrong", 2.5))
+
+
+def test_a_source_that_lacks_a_class_is_trusted_and_another_fills_in():
+    partly = [ranked(PLAYERS[1:], LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    partly[0] = replace(partly[0], raters=np.full(len(partly[0]), "somebody", object))
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
+    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
+    assert rehearsal.forecast_.trials[0].by_class.keys() == set(PLAYERS)
+
+
+def test_nothing_is_tried_twice_or_changed_for_nothing():
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    settings = Settings(k=len(LEFT))
+    rehearsal = rs.Rehearsal(settings, grid={"k": [len(LEFT), 99]}).fit(SCORES, Y, rankings)
+    # "without wrong" is "near alone", and the first k is what was chosen before.
+    tried = [trial.what for trial in rehearsal.forecast_.trials]
+    weighed = ["near alone", "wrong alone", "near 1, wrong 0.3", "near 0.3, wrong 1"]
+    assert {*tried} <= {"default settings", *weighed, "near 1, wrong 1", "k=99", "no reference"}
+    assert len({*tried}) == len(tried)
+    assert rehearsal.settings_.k == len(LEFT), "nothing is gained by the other"
+
+
+def test_a_source_must_gain_two_standard_errors_and_a_setting_one(monkeypatch):
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    better, asked = Trial.is_clearly_better, []
+
+    def note(self, other, n_errors=1.0):
+        asked.append((self, other, n_errors))
+        return better(self, other, n_errors)
+
+    monkeypatch.setattr(Trial, "is_clearly_better", note)
+    rs.Rehearsal(grid={"k": [2]}).fit(SCORES, Y, rankings)
+    assert {("near" in one.what, n_errors) for one, _, n_errors in asked} == {(True, 2), (False, 1)}
+    one, other, _ = asked[0]
+    gain = np.subtract(*([trial.by_class[name] for name in PLAYERS] for trial in (one, other)))
+    z = gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain)))
+    assert z > 0
+    assert better(one, other, 0.99 * z)
+    assert not better(one, other, 1.01 * z)
+
+
+def test_a_setting_that_is_clearly_better_is_chosen():
+    """Orders that are right at their ends only: all places together say nothing."""
+    rehearsal = rs.Rehearsal(Settings(k=len(LEFT), decay=0.0), grid={"k": [2]}).fit(
+        SCORES, Y, ranked(PLAYERS, LEFT)
+    )
+    assert rehearsal.settings_.k == 2
+
+
+def test_rankings_of_all_classes_are_held_out_in_turn():
+    rankings = ranked(SEEN, SEEN)
+    rehearsal = rs.Rehearsal(grid={}, n_folds=3).fit(SCORES, Y, rankings)
+    assert rehearsal.forecast_.classes.tolist() == SEEN
+    assert set(rehearsal.forecast_.trials[0].by_class) == set(SEEN)
+
+
+def test_a_classifier_is_trained_without_the_rehearsed_classes():
+    Towards.fitted.clear()
+    rehearsal = rs.Rehearsal(estimator=Towards(), grid={"k": [3]})
+    rehearsal.fit(X, Y, ranked(PLAYERS, LEFT))
+    *trained, last = Towards.fitted
+    assert trained == [set(LEFT)]
+    assert last == set(SEEN)
+    assert rehearsal.estimator_.classes_.tolist() == SEEN
+    assert rehearsal.fit_head(ranked(NEW, SEEN)).predict(SCORES[:1]).shape == (1,)
+
+
+def test_the_whole_way():
+    """What was chosen and predicted in rehearsal fits new classes."""
+    X_new, y_new = inputs(NEW, seed=1)
+    rehearsal = rs.Rehearsal(n_folds=3).fit(SCORES, Y, ranked(SEEN, SEEN))
+    head = rehearsal.fit_head(ranked([*NEW, "c00"], SEEN))
+    assert head.classes_.tolist() == sorted(NEW), "seen classes are left out"
+    found = np.mean(head.predict(scores_of(X_new)) == y_new)
+    expected = rehearsal.predict_accuracy(ranked(NEW, SEEN))
+    assert expected.low <= found <= expected.high
+    assert head.temperature == rehearsal.settings_.temperature
+
+
+# ---- Examples
+
+
+def test_what_examples_are_worth_is_measured_on_held_out_classes():
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    slope, signal = rehearsal.settings_.example_prior
+    assert slope > 0.3
+    assert slope**2 < signal < 1
+    wrong = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=3.0))
+    assert wrong.settings_.example_prior[0] < 0.1
+    new = scores_of(inputs(NEW, n=1, seed=1)[0])
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new[:2], NEW[:2]))
+    assert head.about["settings"]["example_prior"] == [slope, signal]
+    assert head.about["examples"]["n_examples"] == 2
+
+
+# ---- The prediction
+
+
+@pytest.mark.parametrize("strength", [-1.0, 0.0, 1.5, 3.0])
+def test_two_classes_have_a_known_accuracy(strength):
+    for rho in (0.0, 0.5, -0.4):
+        K = np.array([[1.0, rho], [rho, 1.0]])
+        found = simulate_accuracies(K)[:, np.argmin(abs(STRENGTHS - strength))]
+        # The difference of two values has mean d (1 - rho) and variance 2 (1 - rho).
+        expected = norm.cdf(strength * np.sqrt((1 - rho) / 2))
+        np.testing.assert_allclose(found, expected, atol=0.075)
+
+
+def test_many_independent_classes_have_a_known_accuracy():
+    """P(right) = E[Φ(u + d)^(L-1)] for a standard normal u."""
+    L, strength = 30, 2.0
+    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    expected = np.mean(norm.cdf(u + strength) ** (L - 1))
+    found = simulate_accuracies(np.eye(L))[:, np.argmin(abs(STRENGTHS - strength))]
+    assert found.mean() == pytest.approx(expected, abs=0.02)
+
+
+def test_the_prediction_does_not_depend_on_the_choice_of_eigenvectors(rng, monkeypatch):
+    """Their signs are arbitrary, and so are they where eigenvalues are equal."""
+    values = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
+    K = np.corrcoef(values.T)
+    order = rng.permutation(6)
+    found, permuted = simulate_accuracies(K), simulate_accuracies(K[np.ix_(order, order)])
+    # 400 inputs: three standard errors of a share.
+    np.testing.assert_allclose(permuted, found[order], atol=0.11)
+    variance, directions = np.linalg.eigh(K)
+    monkeypatch.setattr(np.linalg, "eigh", lambda _: (variance, directions * [1, -1, 1, -1, -1, 1]))
+    np.testing.assert_array_equal(simulate_accuracies(K), found)
+
+
+def test_strengths_are_found_again(rng):
+    values = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
+    K = np.corrcoef(values.T)
+    simulated = simulate_accuracies(K)
+    wanted = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0])
+    column = np.searchsorted(STRENGTHS, wanted - 1e-9)
+    found = find_strengths(simulated[np.arange(6), column], K)
+    np.testing.assert_allclose(found, wanted, atol=0.11)
+
+
+def test_strengths_of_unrelated_classes_have_students_distribution(rng):
+    given, n_new = rng.normal(2.0, 1.0, 9), 4
+    drawn = draw_strengths(given, np.eye(9 + n_new), np.random.default_rng(0))
+    scale = given.std(ddof=1) * np.sqrt(1 / n_new + 1 / 9)
+    levels = [0.1, 0.25, 0.5, 0.75, 0.9]
+    # A thousand draws: three standard errors of a quantile.
+    np.testing.assert_allclose(
+        np.quantile(drawn.mean(axis=1), levels),
+        given.mean() + scale * t.ppf(levels, 8),
+        atol=0.16 * scale,
+    )
+
+
+def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monkeypatch):
+    """The mean has a flat prior; here it is a further variable with a huge variance."""
+    similarity = np.corrcoef(rng.normal(size=(12, 30)) + rng.normal(size=30))
+    given = np.array([0.5, 1.0, 2.5, 3.0, 1.5, 2.0, 0.0])
+    monkeypatch.setattr(predicted_accuracy, "SHARES", [0.6])
+    monkeypatch.setattr(predicted_accuracy, "N_DRAWS", 100_000)
+    drawn = draw_strengths(given, similarity, np.random.default_rng(0))
+    covariance = 0.4 * np.eye(12) + 0.6 * similarity + 1e6
+    inverse = np.linalg.inv(covariance[:7, :7])
+    np.testing.assert_allclose(drawn.mean(axis=0), covariance[7:, :7] @ inverse @ given, atol=0.02)
+    schur = covariance[7:, 7:] - covariance[7:, :7] @ inverse @ covariance[:7, 7:]
+    # The variance is known from six degrees of freedom, of which the t-distribution keeps 6 / 4.
+    known = given @ inverse @ given / 4
+    np.testing.assert_allclose(np.cov(drawn.T), known * schur, atol=0.04 * known)
+
+
+def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
+    """Five kinds of classes with strengths in common; the new classes are all of one of them."""
+    rng = np.random.default_rng(0)
+    n_trials, kind = 200, np.repeat(np.arange(5), 4)
+    similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
+    inside = 0
+    for _ in range(n_trials):
+        share = rng.choice(predicted_accuracy.SHARES)
+        root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
+        strengths = 2 + root @ rng.normal(size=20)
+        means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
+        low, high = np.quantile(means, [0.025, 0.975])
+        inside += low <= strengths[16:].mean() <= high
+    assert binomtest(inside, n_trials, 0.95).pvalue > 0.01
+
+
+def test_the_interval_is_that_of_simulated_accuracies():
+    equal = predict_mean_accuracy(np.full(5, 2.0), np.eye(9), np.eye(4))
+    column = np.searchsorted(STRENGTHS, 2.0)
+    assert equal.low <= simulate_accuracies(np.eye(4))[:, column].mean() <= equal.high
+    assert equal.high - equal.low < 0.05
+    unequal = predict_mean_accuracy(np.array([0.0, 4.0] * 3), np.eye(10), np.eye(4))
+    assert unequal.low < 0.4
+    assert unequal.high > 0.9
+    sure = predict_mean_accuracy(np.full(5, 6.0), np.eye(7), np.eye(2))
+    assert 0.99 < sure.low <= sure.estimate <= sure.high <= 1
+
+
+def test_of_many_new_classes_some_are_simulated(monkeypatch):
+    every = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
+    monkeypatch.setattr(predicted_accuracy, "MOST_CLASSES", 20)
+    some = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
+    # They compete with all 40.
+    assert some.estimate == pytest.approx(every.estimate, abs=0.03)
+
+
+def test_no_accuracy_is_predicted_for_tables():
+    mixed = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "table", rater=None)]
+    )
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, mixed)
+    tables = ranked(NEW, SEEN, "table", rater=None)
+    both = rs.Rankings.concatenate([ranked(NEW, SEEN), tables])
+    trial = {one.what: one for one in rehearsal.forecast_.trials}
+    assert rehearsal.predict_accuracy(both) is not None
+    assert rehearsal.predict_accuracy(both, trial=trial["table alone"]) is None
+    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, "table", rater=None))
+    assert alone.predict_accuracy(tables) is None
+    assert alone.forecast_.predicted is None
+    assert len(alone.forecast_.describe(tables)) == 3
+
+
+def test_knowledge_rehearses_as_a_rehearsal_does():
+    rankings = rs.Rankings.concatenate([ranked(PLAYERS, SEEN), ranked(NEW, SEEN)])
+    forecast = rs.Knowledge(rankings, (SCORES, Y)).rehearse(grid={})
+    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, SEEN))
+    assert forecast.accuracy == alone.accuracy_
+    assert forecast.settings == alone.settings_
+    assert forecast.predicted == alone.predict_accuracy(ranked(NEW, SEEN))
+    with refuses("reference"):
+        rs.Knowledge(rankings, SCORES).rehearse()
+
+
+# ---- Bad input
+
+RANKED = ranked(PLAYERS, LEFT)
+ODD_EVIDENCE = SCORES.with_blocks(evidence=rs.Scores(SCORES.values, [*NAMES[:9], "x"]))
+
+
+def rehearse(scores=SCORES, labels=Y, rankings=RANKED, **options):
+    return rs.Rehearsal(**{"grid": {}} | options).fit(scores, labels, rankings)
+
+
+REFUSED = {
+    "evidence": lambda: rehearse(ODD_EVIDENCE),
+    "rankings": lambda: rehearse(rankings=[["a"]]),
+    "labels, unknown": lambda: rehearse(labels=np.where(Y == "c01", "d01", Y)),
+    "labels, of other rows": lambda: rehearse(labels=np.roll(Y, 120)),
+    "rankings, not rehearsed": lambda: rehearse(rankings=ranked(NEW, SEEN)),
+    "grid": lambda: rehearse(grid={"kk": [1]}),
+    "y": lambda: rehearse(labels=Y[1:]),
+    "X": lambda: rehearse(SCORES.values),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    with refuses(case.partition(",")[0]):
+        REFUSED[case]()
+
+
+# ---- Evidence of another model
+
+
+def with_evidence(strength, names=PLAYERS, labels=Y, scores=SCORES):
+    own = np.array(labels)[:, None] == np.array(names)
+    noise = np.random.default_rng(5).normal(size=own.shape)
+    return scores.with_blocks(evidence=rs.Scores(strength * own + noise, names))
+
+
+def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
+    lists, wide = ranked(PLAYERS, LEFT, turn=0.3), {"grid": {}}
+    alone = rs.Rehearsal(**wide).fit(SCORES, Y, lists)
+    helped = rs.Rehearsal(**wide).fit(with_evidence(3), Y, lists)
+    assert alone.settings_.evidence_weight is None
+    assert helped.settings_.evidence_weight > 0.3
+    assert helped.forecast_.trials[-1].what == "with evidence"
+    assert helped.accuracy_.estimate > alone.accuracy_.estimate
+    assert helped.accuracy_ is helped.forecast_.trials[-1].accuracy
+    # The temperature that belongs to the weight is kept.
+    kept = helped.forecast_.trials[-1].settings.temperature
+    assert helped.settings_.temperature == pytest.approx(kept, rel=0.02)
+    noise = rs.Rehearsal(**wide).fit(with_evidence(0), Y, lists)
+    assert noise.settings_.evidence_weight == 0
+    assert noise.accuracy_ == alone.accuracy_
+    X_new, y_new = inputs(NEW, seed=9)
+    new = with_evidence(3, NEW, y_new, scores_of(X_new))
+    head = helped.fit_head(ranked(NEW, SEEN), batch=new)
+    assert head.about["evidence_weight"] == helped.settings_.evidence_weight
+    plain = helped.fit_head(ranked(NEW, SEEN))
+    right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
+    assert right[0] > right[1]
