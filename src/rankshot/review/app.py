@@ -276,7 +276,8 @@ class Query(Sent):
     """What somebody wants to see.
 
     ``name`` is the predicted class, or that of the label; ``least`` and ``most`` bound the
-    probability, and ``text`` is a part of ids and texts. ``labelled`` keeps only inputs with a label, or without.
+    probability, and ``text`` is a part of ids and texts. ``labelled`` keeps only inputs with a
+    label, or without.
     ``only`` names rows, and everything else is ignored.
     """
 
