@@ -44,7 +44,7 @@ def test_a_dict_of_lists_is_one_rater_unless_raters_are_named(tables):
     assert known.seen == ITEMS
     assert known.rankings.orders() == [["a", ["b", "c"]], ["e"]]
     raters = rs.Knowledge(
-        {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}, batch=batch, raters=["me", "you"] * 2
+        {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}, batch=batch, raters=["me", "you"]
     )
     assert raters.rankings.rater_names == ("me", "you")
     assert len(raters.rankings) == 4

@@ -163,11 +163,6 @@ def _print_choice(forecast: zeroshot.Forecast) -> None:
         say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
     if settings.evidence_weight is not None:
         say(f"evidence: weight {settings.evidence_weight:.2f} relative to the rankings")
-    if (prior := settings.example_prior) is not None:
-        say(
-            f"labelled examples: their scores follow the rankings with a slope of {prior[0]:.2f}, "
-            f"and those of one class share {prior[1]:.2f} of their variation"
-        )
     before, after = map(format_share, forecast.calibration_error)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "

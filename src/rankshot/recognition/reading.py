@@ -189,8 +189,10 @@ def rank_names(
     found = sources.rank_names(targets, seen, source)
     unknown = [name for name in found.unknown if name in new and name not in {*shown}]
     if found.rankings is None or (unknown and len(unknown) == len(new)):
-        hint = f"{found.notes[-1]}; or give a ranking: {{name: [seen classes]}}"
-        raise InputError(what, (unknown or new)[0], "is not known to the source", hint=hint)
+        name = (unknown or new)[0]
+        reasons = [note for note in found.notes if repr(name) in note]
+        hint = "; or ".join([*reasons[:1], "give a ranking: {name: [seen classes]}"])
+        raise InputError(what, name, "is not known to the source", hint=hint)
     return found.rankings, [*found.notes]
 
 
