@@ -90,7 +90,6 @@ def test_new_is_a_file_or_names(folder):
     [
         ("--rankings rankings.jsonl --reference usual.csv", "senses"),
         ("--rankings rankings.jsonl --reference usual.csv", "synonyms"),
-        ("--head direct --rankings similarity.csv", "case"),
     ],
 )
 def test_columns_are_matched(folder, words, spelling):

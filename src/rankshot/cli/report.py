@@ -26,7 +26,6 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.recognition.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,6 +129,8 @@ def report(
     check_page(output)
     # A missing folder has an ending as well, which is not what is wrong with it.
     predictions.stat()
+    from rankshot.recognition.run_folder import MANIFEST
+
     if (predictions / MANIFEST).is_file():
         _report_run(predictions, output, truth, [*options.files, *(["scores"] if scores else [])])
         return

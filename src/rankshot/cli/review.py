@@ -18,7 +18,6 @@ from rankshot.cli.heads import (
     require_new,
 )
 from rankshot.core.errors import quote_names
-from rankshot.recognition.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     from rankshot.review.serve import Reviewed
@@ -79,6 +78,8 @@ def review(
 
     require_port(port)
     source.stat()  # A missing one is named, not its ending.
+    from rankshot.recognition.run_folder import MANIFEST
+
     is_run = (source / MANIFEST).is_file()
     refuse(
         source.is_dir() and not is_run and not any(source.glob("*.parquet")),
