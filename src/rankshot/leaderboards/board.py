@@ -33,6 +33,7 @@ from rankshot.leaderboards.evidence import (
     find_pair_degrees,
     find_rank_intervals,
 )
+from rankshot.leaderboards.misfit import find_misfit
 from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.models.information import find_quasi_variances
@@ -256,9 +257,9 @@ class Leaderboard:
         The leaderboard of each category.
     source : Votes
         What the board was made of.
-    evidence, tests, places, one_sided, misfit
-        The statistics of pairs, the score tests, the number of each item in them, 1 for items
-        that never lost (-1 if they never won), and the p-values of `misfits`.
+    evidence, tests, places, one_sided
+        The statistics of pairs, the score tests, the number of each item in them, and 1 for items
+        that never lost (-1 if they never won).
 
     Examples
     --------
@@ -296,7 +297,6 @@ class Leaderboard:
     tests: ScoreTests
     places: NDArray[np.intp]
     one_sided: NDArray[np.int8]
-    misfit: Floats
     warnings: tuple[str, ...]
     categories: Mapping[str, Leaderboard]
     source: Votes
@@ -564,14 +564,14 @@ class Leaderboard:
         >>> votes = rs.Rankings.from_pair_counts(wins, items=["rock", "scissors", "paper"])
         >>> found = rs.leaderboard(votes).misfits()[0]
         >>> found.observed, round(found.expected, 2), found.p_value < 0.01
-        (0.9, 0.52, True)
+        (0.9, 0.53, True)
         """
         both = self.wins + self.wins.T + self.ties
         first, second = np.nonzero(np.triu(both))
-        values = (
-            x[first, second] for x in (both, self.observed_win_rates, self.win_rates, self.misfit)
-        )
-        rows = zip(first.tolist(), second.tolist(), *(x.tolist() for x in values), strict=True)
+        p = find_misfit(self.tests)[np.ix_(self.places, self.places)]
+        tables = both, self.observed_win_rates, self.win_rates, p
+        values = (table[first, second].tolist() for table in tables)
+        rows = zip(first.tolist(), second.tolist(), *values, strict=True)
         found = [Misfit(self.items[i], self.items[j], *more) for i, j, *more in rows]
         return sorted(found, key=lambda each: 2.0 if np.isnan(each.p_value) else each.p_value)
 

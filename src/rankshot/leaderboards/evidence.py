@@ -160,6 +160,8 @@ class ScoreTests:
         Raters, and other clusters with both together; none if votes are independent.
     step : float
         What a vote weighs.
+    covariance : ndarray of shape (C, C)
+        That of the log-worths.
     """
 
     likelihood: ModelLikelihood
@@ -167,6 +169,7 @@ class ScoreTests:
     ridge: Floats
     units: tuple[Units, ...]
     step: float
+    covariance: Floats
 
     def test(self, item: int, other: int, difference: float = 0.0) -> Score:
         """Test that an item is ``difference`` above another one."""

@@ -26,7 +26,6 @@ from rankshot.core.validation import (
 from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
 from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_evidence
-from rankshot.leaderboards.misfit import find_misfit
 from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
@@ -229,7 +228,6 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
         wins=board.wins[np.ix_(at, at)],
         ties=board.ties[np.ix_(at, at)],
         evidence=board.evidence.select(at),
-        misfit=board.misfit[np.ix_(at, at)],
         places=board.places[at],
         one_sided=board.one_sided[at],
         thin={board.items[i]: float(votes[i]) for i in thin},
@@ -308,7 +306,7 @@ def _fit(
     fitted, C, w = found.model, len(found.model.items_), votes.rankings.weights
     # A weight that is a whole number counts votes.
     step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
-    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step)
+    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step, V[:C, :C])
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
     effects = {
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
@@ -335,7 +333,6 @@ def _fit(
         tests=tests,
         places=np.arange(C),
         one_sided=_find_sides(before),
-        misfit=find_misfit(tests, V[:C, :C]),
         warnings=tuple(filter(None, told)),
         categories={},
         source=votes,
