@@ -110,10 +110,6 @@ DECIDED = "head.rankshot: is a fitted head, which includes these settings; leave
         ("head settings.json", "unknown file extension '.json'; expected .rankshot"),
         (f"{CLASSIFY} --score-type probabilities", "score type probabilities: the head in head."),
         (
-            "classify probabilities.csv --head head.rankshot -o out.csv",
-            "probabilities.csv: the scores look like probabilities, and the head in head.rankshot",
-        ),
-        (
             "classify other.csv --head head.rankshot -o out.csv",
             "head.rankshot was fitted for: it has no column 'tram'",
         ),
