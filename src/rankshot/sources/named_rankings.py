@@ -183,8 +183,9 @@ def rank_names(
             break
     ranked = {target for part in parts for target in part.target_names}
     unknown = tuple(name for name in names if name not in ranked)
-    if unknown:
-        notes.append(f"{describe_unknown(unknown, names + labels.names, look_up)}: {REMEDY}")
+    # A dictionary has said why it has no list.
+    if silent := [name for name in unknown if not any(repr(name) in note for note in notes)]:
+        notes.append(f"{describe_unknown(silent, names + labels.names, look_up)}: {REMEDY}")
     return NamedRankings(Rankings.concatenate(parts) if parts else None, unknown, tuple(notes))
 
 
