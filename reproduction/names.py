@@ -22,6 +22,7 @@ import rankshot as rs
 from rankshot.core.files import replace_file
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.dictionary import Dictionary, load_dictionary
+from rankshot.sources.wordnet_nouns import compare_synsets, load_nouns
 from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.scores import Scores
 from reproduction.scored_tasks import load_scored_tasks
@@ -81,15 +82,17 @@ def table_of_accuracies(directory: Path) -> str:
         assert found.rankings is not None
         joint = rs.Knowledge(found.rankings, task.reference, batch=task.scores).fit()
         cells = [*measure(task, tree), *measure(task, found.rankings), score(task, joint)]
-        mixed = ["", ""]
+        mixed = ["", "", ""]
         if task.name.startswith("ImageNet"):
-            parts = [rank_without(targets, items, vectors=v) for v in (False, True)]
-            mixed = [measure(task, part)[0] for part in parts]
+            part = take_out(targets)
+            by_part = [rank_by_five(part, targets, items)]
+            by_part += [rank_by_part(part, targets, items, vectors=v) for v in (False, True)]
+            mixed = [measure(task, rankings)[0] for rankings in by_part]
         rows.append([task.name, f"{len(items):,} / {len(targets)}", *cells, *mixed])
         print(*rows[-1], flush=True)
     head = ["task", "seen / new", "WordNet", "WordNet, reference", "dictionary"]
-    head += ["dictionary, reference", "dictionary, jointly", "entries taken out"]
-    head.append("the same, word vectors")
+    head += ["dictionary, reference", "dictionary, jointly", "taken out: five nearest"]
+    head += ["taken out: mixture", "taken out: mixture with word vectors"]
     return f"## Mean class accuracy\n\n{format_table(head, rows)}"
 
 
@@ -109,15 +112,13 @@ def score(task: NameTask, head: Predictor) -> str:
     return f"{np.mean(of_classes):.3f}".removeprefix("0")
 
 
-def rank_without(targets: Sequence[str], items: Sequence[str], *, vectors: bool) -> Rankings:
-    """Rank by the dictionary without the entries of the targets, and without their synonyms."""
+def take_out(targets: Sequence[str]) -> Dictionary:
+    """Return the dictionary without the entries of some nouns and of their synonyms."""
     full = load_dictionary("images")
     rows = {row for name in targets if (row := full._find_noun(name)[0]) is not None}
     synsets = {full.synsets[row] for row in rows} - {-1}
-    kept = [
-        row for row, synset in enumerate(full.synsets) if row not in rows and synset not in synsets
-    ]
-    part = Dictionary(
+    kept = [row for row, s in enumerate(full.synsets) if row not in rows and s not in synsets]
+    return Dictionary(
         "images",
         [full.nouns[row] for row in kept],
         full.classes,
@@ -125,11 +126,40 @@ def rank_without(targets: Sequence[str], items: Sequence[str], *, vectors: bool)
         [full.synsets[row] for row in kept],
         [full.is_whole[row] for row in kept],
     )
+
+
+def rank_by_part(
+    part: Dictionary, targets: Sequence[str], items: Sequence[str], *, vectors: bool
+) -> Rankings:
+    """Rank by a part of the dictionary, with or without word vectors."""
+    vars(part).pop("_vectors", None)
     if not vectors:
         vars(part)["_vectors"] = None
     found = rs.LookAlikes("images").look_up(targets, items, dictionary=part)
     assert found.rankings is not None
     return found.rankings
+
+
+def rank_by_five(part: Dictionary, targets: Sequence[str], items: Sequence[str]) -> Rankings:
+    """Rank by the mean lists of the five entries that are nearest in WordNet: a plain attempt."""
+    nouns = load_nouns()
+    known = [row for row, synset in enumerate(part.synsets) if synset >= 0]
+    name_of = {number: name for name, number in part.match_classes(items).items()}
+    full, orders, owners = load_dictionary("images"), [], []
+    for target in targets:
+        row, _ = full._find_noun(target)
+        synset = -1 if row is None else full.synsets[row]
+        if synset < 0:
+            continue
+        near = compare_synsets(nouns, "path", [synset], [part.synsets[row] for row in known])[0]
+        nearest = [known[i] for i in np.argsort(-near, kind="stable")[:5]]
+        for values in part.list_weights[nearest].sum(axis=0):
+            best = [i for i in np.argsort(-values, kind="stable") if values[i] and i in name_of]
+            orders.append([name_of[i] for i in best[:15]])
+            owners.append(target)
+    return Rankings.from_orders(
+        orders, items=items, targets=owners, raters=["1", "2"] * (len(owners) // 2)
+    )
 
 
 # ---- Names
@@ -184,11 +214,11 @@ INTRODUCTION = """\
 `make names FROM=DIRECTORY` wrote this page. Numbers are mean class accuracies of the default \
 head, without and with a reference; *jointly*: with a reference, all inputs as one batch. Tasks \
 named *held-out* have held-out seen classes as targets: settings were chosen on these, and on \
-the lists of the dictionary themselves, never on labels of new classes. *Entries taken out*: the \
+the lists of the dictionary themselves, never on labels of new classes. *Taken out*: the \
 targets and their synonyms are taken out of the dictionary, as if they were unknown nouns; they \
-are mixed from other entries by WordNet and the words of their names or, in the last column, by \
-GloVe vectors as well. The raters of the dictionary may have read \
-about these public data sets."""
+have the lists of the five entries that are nearest in WordNet (a plain attempt), or a mixture of \
+entries by WordNet and the words of their names, without and with GloVe vectors. The raters of the \
+dictionary may have read about these public data sets."""
 NAMES_FOUND = """\
 ## How many names are in the dictionary?
 

@@ -119,7 +119,7 @@ def take_review(browser):
     data = load_cifar()
     model = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
     scores = rankshot.scores_of(model, data.new[rows])
-    known = rankshot.Knowledge(load_panel(), batch=replace(scores, features=data.new[rows]))
+    known = rankshot.Knowledge(load_panel(), batch=scores.with_blocks(features=data.new[rows]))
     learner = Learner(known)
     ids = [f"{row:04}.png" for row in rows]
     with TemporaryDirectory() as folder:

@@ -191,7 +191,7 @@ CHECKS = {
     "scores.csv": lambda path: open_scores(path).items == ("bus", "leopard", "tiger"),
     "predictions.csv": lambda path: read_predictions(path).ids.tolist() == PHOTOS,
     "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],
-    "similarities.csv": lambda path: rs.read_similarity(path).values.shape == (2, 3),
+    "similarities.csv": lambda path: rs.sources.read_similarity(path).values.shape == (2, 3),
     "names.csv": lambda path: read_look_up(path, ["water_lilly"]) != {},
 }
 

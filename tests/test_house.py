@@ -179,7 +179,7 @@ DISPLAY, SHARES = rs.pages.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
     ("module", "extra", "call"),
     [
         ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
-        ("pyarrow", "cli", lambda path: rs.read_similarity(path.with_suffix(".parquet"))),
+        ("pyarrow", "cli", lambda path: rs.sources.read_similarity(path.with_suffix(".parquet"))),
         ("matplotlib.pyplot", "cli", lambda path: DISPLAY.from_results(SHARES)),
     ],
 )

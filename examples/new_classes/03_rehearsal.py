@@ -86,7 +86,7 @@ results = {}
 for name, (of_held_out, of_new) in sources.items():
     one = rs.Rehearsal().fit(rehearsal_scores, data.seen_validation_label, of_held_out)
     expected = one.predict_accuracy(of_new, reference)
-    measured = np.mean(one.fit_head(of_new, reference).predict(scores) == data.new_label)
+    measured = np.mean(one.fit_head(of_new, reference=reference).predict(scores) == data.new_label)
     results[name] = (expected, measured)
     print(f"{name:<19} predicted {expected}, measured {measured:.3f}")
 
@@ -123,7 +123,7 @@ one = rs.Rehearsal().fit(
     table.select(held_out, others).to_rankings(),
 )
 of_new = table.select(data.new_classes, data.seen_classes).to_rankings()
-measured = np.mean(one.fit_head(of_new, reference).predict(scores) == data.new_label)
+measured = np.mean(one.fit_head(of_new, reference=reference).predict(scores) == data.new_label)
 print(f"held-out classes {one.accuracy_}, predicted {one.predict_accuracy(of_new, reference)}")
 print(f"measured {measured:.3f}")
 

@@ -11,7 +11,7 @@ sources with the images of CIFAR-100, and then measures them on ten classes that
 # Seven sources
 # -------------
 # All rankings come with rankshot. For your own classes, use :class:`~rankshot.WordNet`,
-# :class:`~rankshot.WordVectors`, :class:`~rankshot.Corpus` or a language model. Tables of
+# :class:`~rankshot.WordVectors`, :class:`~rankshot.sources.Corpus` or a language model. Tables of
 # similarities become rankings with :meth:`~rankshot.Similarity.to_rankings`; several tables may be
 # averaged. The language-model panel was asked two questions: which seen classes are most
 # *similar*, and what a classifier would predict for *photographs* of the new class.
@@ -30,7 +30,9 @@ def collect_sources(load, targets, items):
     """Return the rankings of the items by each source, for all targets."""
     tables = {name: t.select(targets, items) for name, t in load_similarities().items()}
     del tables["GloVe"]  # GloVe 100d is the same with longer vectors
-    tables["WordNet + GloVe"] = rs.arithmetic_mean([tables["WordNet"], tables["GloVe 100d"]])
+    tables["WordNet + GloVe"] = rs.sources.arithmetic_mean(
+        [tables["WordNet"], tables["GloVe 100d"]]
+    )
     panels = {f"panel, {q}": load(question=q) for q in ("similar", "photographs")}
     return {name: table.to_rankings() for name, table in tables.items()} | panels
 

@@ -34,16 +34,11 @@ from .ranking import (
 )
 from .recognition import recognise as recognise, zero_shot as zero_shot
 from .sources import (
-    Corpus as Corpus,
-    Embedding as Embedding,
     LanguageModel as LanguageModel,
     LookAlikes as LookAlikes,
     Similarity as Similarity,
     WordNet as WordNet,
     WordVectors as WordVectors,
-    arithmetic_mean as arithmetic_mean,
-    geometric_mean as geometric_mean,
-    read_similarity as read_similarity,
 )
 from .zeroshot import (
     BatchRefinement as BatchRefinement,

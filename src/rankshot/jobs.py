@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from rankshot.core.errors import OutputError, RankshotError, quote_names
+from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, quote_names
 from rankshot.core.files import has_pattern, remove_leftovers, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
@@ -327,7 +327,13 @@ def _find_unfinished(
     kept = list_outputs(folder)
     foreign = [path for path, footer in kept.items() if footer.get(SETTINGS) != settings]
     if foreign and not overwrite:
-        raise RankshotError(f"{folder}: {_describe_difference(kept[foreign[0]], settings)}")
+        raise InputError(
+            "output",
+            NO_VALUE,
+            _describe_difference(kept[foreign[0]], settings),
+            where=str(folder),
+            hint="give another output, or overwrite=True",
+        )
     todo = []
     for target, part in part_of.items():
         footer = kept.get(target, {})
@@ -352,9 +358,12 @@ def list_outputs(folder: Path) -> dict[Path, dict[str, str]]:
             continue
         footer = read_footer(path)
         if footer is None or SETTINGS not in footer:
-            raise RankshotError(
-                f"{folder}: is not empty ({path.name!r}), and was not written by a job; give "
-                "another output, or remove what is there"
+            raise InputError(
+                "output",
+                path.name,
+                "was not written by a job",
+                where=str(folder),
+                hint="give another output, or remove what is there",
             )
         kept[path] = footer
     return kept
@@ -422,25 +431,38 @@ def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> l
     elif Path(text).is_file():
         root, found = Path(text).parent, [Path(text)]
     else:
-        raise RankshotError(f"{dataset}: no such file or folder")
+        raise InputError("dataset", NO_VALUE, "does not exist", where=str(dataset))
     found = sorted(path for path in found if _is_visible(path.relative_to(root)))
     paths = [path for path in found if path.name.endswith(endings)]
     if not paths:
         there = f"; there is {quote_names([path.name for path in found], 3)}" if found else ""
-        raise RankshotError(f"{dataset}: no files that end in {', '.join(endings)}{there}")
+        raise InputError(
+            "dataset",
+            NO_VALUE,
+            f"has no files that end in {', '.join(endings)}{there}",
+            where=str(dataset),
+        )
     # Parts but for the case of their ending, or because they are compressed.
     alike = tuple(f"{ending}{more}" for ending in endings for more in ("", ".gz", ".zip", ".zst"))
     left_out = [path for path in found if path.name.lower().endswith(alike)]
     if missed := [path.name for path in left_out if path not in paths]:
-        raise RankshotError(
-            f"{dataset}: {quote_names(missed, 3)} would be left out, because parts end in "
-            f"{', '.join(endings)}: rename or unpack them, or move them elsewhere"
+        raise InputError(
+            "dataset",
+            missed[0],
+            f"would be left out: parts end in {', '.join(endings)}",
+            where=str(dataset),
+            hint="rename or unpack it, or move it elsewhere",
         )
     parts: dict[str, Part] = {}
     for path in paths:
         part = Part(path.relative_to(root).with_suffix("").as_posix(), path, find_version(path))
         if (other := parts.setdefault(part.name, part)) is not part:
-            raise RankshotError(f"{path}: would get the same output file as {other.source}")
+            raise InputError(
+                "dataset",
+                NO_VALUE,
+                f"would get the same output file as {other.source}",
+                where=str(path),
+            )
     return list(parts.values())
 
 
@@ -458,12 +480,19 @@ def require_outside(output: str | Path, dataset: object, parts: Sequence[Part]) 
     """Refuse an output folder inside the dataset, or with parts of it inside."""
     folder = Path(output).resolve()
     if folder.suffix in TABLE_ENDINGS:
-        raise RankshotError(f"{output}: the output is a folder; give a name without an extension")
+        raise InputError(
+            "output",
+            NO_VALUE,
+            "must be a folder: give a name without an extension",
+            where=str(output),
+        )
     root = Path(str(dataset)).resolve()
     paths = [part.source.resolve() for part in parts if isinstance(part.source, Path)]
     is_inside = root.is_dir() and folder.is_relative_to(root)
     if is_inside or any(path.is_relative_to(folder) for path in paths):
-        raise RankshotError(f"{output}: is the dataset itself, or inside it; give another output")
+        raise InputError(
+            "output", NO_VALUE, "is the dataset itself, or inside it", where=str(output)
+        )
 
 
 # -------------------------------------------------------------------- classify
@@ -549,9 +578,18 @@ def classify(
     require_outside(output, dataset, parts)
     fitted = load_head(head)
     if fitted.inner.evidence:
-        raise RankshotError(f"{head}: needs evidence of each input: classify one table instead")
+        raise InputError(
+            "head",
+            NO_VALUE,
+            "needs evidence of each input: classify one table instead",
+            where=str(head),
+        )
     if reject_below is not None and REJECTED in fitted.classes_:
-        raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
+        raise InputError(
+            "reject_below",
+            reject_below,
+            f"needs a label, but a class is called {REJECTED!r}: rename it",
+        )
     settings: dict[str, Any] = {
         "head": sha256(content).hexdigest(),
         "score_type": _find_score_type(parts, fitted, str(head), score_type, on_error),
@@ -599,9 +637,12 @@ class _ClassifyTask:
             """Refuse a part whose first scores do not look like those of the first part."""
             guess = guess_score_type(values, table)
             if not self.is_given and {guess, self.score_type} == {LOGITS, PROBABILITIES}:
-                raise RankshotError(
-                    f"{path}: the scores look like {guess}, and those of the dataset are "
-                    f"interpreted as {self.score_type}; if they are, pass score_type"
+                raise InputError(
+                    "score_type",
+                    self.score_type,
+                    f"is that of the dataset, but these scores look like {guess}",
+                    where=str(path),
+                    hint="if they are not, pass score_type",
                 )
 
         def describe(counts: Counter[str]) -> dict[str, str]:

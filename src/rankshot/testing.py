@@ -20,6 +20,7 @@ from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores
 
+__all__ = ["check_head", "check_source"]
 CLOSE = 1e-9
 """The largest difference of a probability that rounding may make."""
 

@@ -5,9 +5,11 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from markupsafe import escape
 from sqlalchemy import select
 
 from asgi import Client
+from rankshot_survey.languages import load_catalogue
 from rankshot_survey.store.database import METADATA, Database
 from rankshot_survey.web.app import create_app
 from rankshot_survey.web.researcher_routes import COOKIE
@@ -25,6 +27,11 @@ def open_survey(study, folder, **options):
         yield Client(create_app(study, database, **{"token": TOKEN} | MANY | options)), database
     finally:
         database.close()
+
+
+def says(page, key, **fields):
+    """Return whether a page has an English text of the catalogue."""
+    return str(escape(load_catalogue("en").texts[key].format(**fields))) in page
 
 
 def as_researcher(database):

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from asgi import Client
-from asgi_client import begin, dump, finish, form_of, open_survey
+from asgi_client import begin, dump, finish, form_of, open_survey, says
 from rankshot_survey import ExtraQuestion
 from rankshot_survey.overview import read_overview
 from rankshot_survey.store.people import release, set_state
@@ -154,7 +154,7 @@ def test_withdrawal_is_asked_for_and_deletes_at_once(opened):
     )
     for page in pages:
         assert page.status == 410
-        assert "You have withdrawn" in page.text
+        assert says(page.text, "stopped.withdrawn_heading")
         assert BACK in page.text
     # Once more changes nothing.
     assert client.post(asked.action, asked.fields).status == 303

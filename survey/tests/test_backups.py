@@ -6,22 +6,19 @@ import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import inspect, text
 
 from asgi import Client
 from asgi_client import MANY, begin, form_of
-from rankshot.core.errors import InputError
 from rankshot_survey import backup_database
 from rankshot_survey.overview import read_overview
 from rankshot_survey.store import backups
 from rankshot_survey.store.database import Database
-from rankshot_survey.store.participation import StoppedError
 from rankshot_survey.study_files import format_study
 from rankshot_survey.web.app import create_app
-from refusals import ANY, refuses
+from refusals import refuses
 from server_process import wait_until
 from small_studies import Visitors, read_all, small_study
 from survey_command import check_refused, run_command
@@ -178,151 +175,83 @@ def test_a_server_that_was_killed_at_its_first_step_starts_again(tmp_path):
     assert read_all(tmp_path / "study.sqlite") == 4
 
 
-# ---- Older versions
+# ---- Version 0.3
 
-# The tables of rankshot 0.2.0, as it created them.
-TABLES_OF_0_2 = (
-    """CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL,
-        state TEXT DEFAULT 'open' NOT NULL, serving INTEGER DEFAULT '0' NOT NULL)""",
-    """CREATE TABLE question (key TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL,
-        items TEXT NOT NULL, first TEXT NOT NULL)""",
-    """CREATE TABLE participant (rater TEXT NOT NULL PRIMARY KEY,
-        started_at DOUBLE PRECISION NOT NULL, seen_at DOUBLE PRECISION NOT NULL,
-        finished_at DOUBLE PRECISION, pilot INTEGER DEFAULT '0' NOT NULL, language TEXT,
-        platform_id TEXT, platform_study TEXT, platform_session TEXT,
-        excluded_at DOUBLE PRECISION, excluded_why TEXT, withdrawn_at DOUBLE PRECISION)""",
-    """CREATE TABLE assignment (rater TEXT NOT NULL REFERENCES participant (rater),
-        number INTEGER NOT NULL, question TEXT NOT NULL REFERENCES question (key),
-        repeat INTEGER NOT NULL, shown TEXT NOT NULL, shown_at DOUBLE PRECISION, answer TEXT,
-        answered_at DOUBLE PRECISION, seconds DOUBLE PRECISION, PRIMARY KEY (rater, number),
-        UNIQUE (rater, question, repeat))""",
-    "CREATE INDEX assignment_of_question ON assignment (question)",
-    """CREATE TABLE extra_answer (rater TEXT NOT NULL REFERENCES participant (rater),
-        name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rater, name))""",
-    """CREATE TABLE event (id TEXT NOT NULL PRIMARY KEY, at DOUBLE PRECISION NOT NULL,
-        action TEXT NOT NULL, rater TEXT, detail TEXT NOT NULL)""",
-)
-
-
-def columns_of(database):
-    with database.begin_read() as connection:
-        look = inspect(connection)
-        return {
-            table: sorted(column["name"] for column in look.get_columns(table))
-            for table in look.get_table_names()
-        }
-
-
-def make_old(path, *names, version=2):
-    """Make a database of rankshot 0.2.0, with the answers of some people."""
-    with closing(Database(path, create=True)) as database:
-        take_part(database, *names)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("ATTACH ? AS old", [f"{path}.old"])
-        for statement in TABLES_OF_0_2:
-            words = statement.replace("TABLE ", "TABLE old.").replace("INDEX ", "INDEX old.")
-            connection.execute(words)
-        connection.execute(
-            "INSERT INTO old.survey SELECT ?, secret, state, 1 FROM main.survey", [version]
-        )
-        for table in ("question", "participant", "assignment", "event"):
-            columns = [row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")]
-            named = ", ".join(columns)
-            copied = f"INSERT INTO old.{table} ({named}) SELECT {named} FROM main.{table}"
-            connection.execute(copied)
-        connection.commit()
-    Path(f"{path}.old").replace(path)
-
-
-def change(path, *statements):
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-
-
-def test_a_database_of_an_older_release_is_brought_up_to_date_with_its_answers(tmp_path):
-    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    make_old(old, "ann", "bob")
-    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
-        columns = columns_of(upgraded)
-        # Older versions noted there that a server had the file open.
-        columns["survey"].remove("serving")
-        assert columns == columns_of(fresh)
-        view = read_overview(STUDY, upgraded, time.time())
-        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
-        assert all(answer.seconds is not None for answer in view.answers)
-        take_part(upgraded, "cem")
-        assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
-        # Those who had started have their links; their ids alone do not resume.
-        with pytest.raises(StoppedError):
-            Visitors(STUDY, upgraded).start("ann")
-
-
-# What version 0.3 had beyond 0.2.0, and this version has not.
+# What its databases have beyond those of this version.
 OF_0_3 = (
-    "ALTER TABLE question ADD COLUMN condition TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE survey ADD COLUMN serving INTEGER DEFAULT 0 NOT NULL",
+    "ALTER TABLE question ADD COLUMN condition TEXT DEFAULT '' NOT NULL",
     "CREATE TABLE withdrawn (rater TEXT PRIMARY KEY, at DOUBLE PRECISION, answers TEXT)",
+    "INSERT INTO withdrawn VALUES ('x', 0, '[\"a secret\"]')",
+    "UPDATE survey SET version = 4",
 )
 
 
-def test_a_database_of_0_3_opens_or_is_refused_by_name(tmp_path):
-    path = tmp_path / "study.sqlite"
-    make_old(path, "ann", version=4)
-    change(path, *OF_0_3, "INSERT INTO withdrawn VALUES ('x', 0, '[\"a secret\"]')")
-    for name in ("conditions", "best_worst"):
-        shutil.copy(path, tmp_path / f"{name}.sqlite")
-    assert read_all(path) == 4
-    with closing(Database(path)) as database:
-        take_part(database, "bob")
-        # Answers of who had withdrawn were to be deleted after a day.
-        assert "withdrawn" not in columns_of(database)
-    assert read_all(path) == 8
-    change(tmp_path / "conditions.sqlite", "UPDATE question SET condition = 'loss'")
-    with refuses("database", str(tmp_path / "conditions.sqlite")):
-        Database(tmp_path / "conditions.sqlite")
-    order = '["fox", ["bus", "leopard"]]'
-    change(tmp_path / "best_worst.sqlite", f"UPDATE assignment SET answer = '{order}'")
-    with refuses("database", ANY):
-        read_all(tmp_path / "best_worst.sqlite")
+def make_old(place, *names):
+    """Make a database of version 0.3, with the answers of some people."""
+    with closing(Database(place, create=True)) as database:
+        take_part(database, *names)
+        change(database, *OF_0_3)
+    return place
 
 
-@pytest.mark.parametrize("version", [1, 6])
-def test_a_database_of_a_much_older_or_newer_release_is_refused(tmp_path, version):
-    make_old(tmp_path / "old.sqlite", "ann", version=version)
-    before = listing(tmp_path)
-    for options in ({}, {"create": True}, {"read_only": True}):
-        with pytest.raises(InputError) as caught:
-            Database(tmp_path / "old.sqlite", **options)
-        assert caught.value.parameter == "database"
-        assert f"version {version}" in caught.value.rule
-    assert listing(tmp_path).keys() == before.keys()
-
-
-def test_postgresql_is_brought_up_to_date_as_well(postgresql):
-    url = postgresql()
-    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        for statement in TABLES_OF_0_2:
+def change(database, *statements):
+    with database.begin_write() as connection:
+        for statement in statements:
             connection.execute(text(statement))
-        connection.execute(text("INSERT INTO survey VALUES (2, 'ab')"))
-    engine.dispose()
+
+
+def test_a_database_of_0_3_is_brought_up_to_date_with_its_answers(place):
+    make_old(place, "ann", "bob")
+    with closing(Database(place)) as database:
+        view = read_overview(STUDY, database, time.time())
+        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
+        with database.begin_read() as connection:
+            # Answers of people who had withdrawn were to be deleted after a day.
+            assert "withdrawn" not in inspect(connection).get_table_names()
+        take_part(database, "cem")
+        assert read_overview(STUDY, database, time.time()).n_answers == 12
+
+
+def test_an_old_postgresql_database_is_not_changed_by_reading(postgresql):
+    url = make_old(postgresql(), "ann")
     with refuses("database"):
         Database(url, read_only=True)
-    with (
-        closing(Database(url)) as upgraded,
-        closing(Database(postgresql(), create=True)) as fresh,
-    ):
-        columns = columns_of(upgraded)
-        columns["survey"].remove("serving")
-        assert columns == columns_of(fresh)
 
 
-def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
-    path = tmp_path / "study.sqlite"
-    make_old(path, "ann", "bob")
+def test_an_old_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
+    path = make_old(tmp_path / "study.sqlite", "ann", "bob")
     before = listing(tmp_path)
     assert read_all(path) == 8
     assert listing(tmp_path) == before
     assert backup_database(path, tmp_path / "backup.sqlite").n_answers == 8
     with closing(sqlite3.connect(tmp_path / "backup.sqlite")) as connection:
-        assert connection.execute("SELECT version FROM survey").fetchone() == (2,)
+        assert connection.execute("SELECT version FROM survey").fetchone() == (4,)
+
+
+BEST_WORST = """UPDATE assignment SET answer = '["fox", ["bus", "leopard"]]'"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE question SET condition = 'loss'",
+        "UPDATE survey SET version = 3",
+        "UPDATE survey SET version = 6",
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"create": True}, {"read_only": True}])
+def test_what_is_not_supported_is_refused_by_name(tmp_path, statement, options):
+    path = make_old(tmp_path / "old.sqlite", "ann")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement)
+    with refuses("database", str(path)):
+        Database(path, **options)
+
+
+def test_answers_to_best_worst_questions_are_refused_by_name(tmp_path):
+    path = make_old(tmp_path / "old.sqlite", "ann")
+    with closing(Database(path)) as database:
+        change(database, BEST_WORST)
+    with refuses("database", ["fox", ["bus", "leopard"]]):
+        read_all(path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asgi_client import begin, dump, finish, form_of, open_survey
+from asgi_client import begin, dump, finish, form_of, open_survey, says
 from rankshot_survey import ExtraQuestion
 from rankshot_survey.answers import MOST_CHARACTERS, check_extra_answers
 from small_studies import small_study
@@ -77,7 +77,7 @@ def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
         wrong = client.post(form.action, sent)
         assert wrong.status == 422
         assert "<title>Error: " in wrong.text
-        assert wrong.text.count("Please enter a number that is at least 18.") == 2
+        assert says(wrong.text, "extra.least", least=18)
         assert 'value="17"' in wrong.text
         assert 'value="cat" checked' in wrong.text
         assert "&lt;b&gt;&amp;" in wrong.text
@@ -90,7 +90,7 @@ def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
             assert client.post(form.action, fields).status == status, fields
             assert dump(database)["extra_answer"] == []
         assert client.post(form.action, {**sent, "extra-1": "42"})["location"] == home
-        assert "Your completion code" in client.get(home).text
+        assert says(client.get(home).text, "finished.code")
         # Sent once more: the first answers stay.
         assert client.post(form.action, {**sent, "extra-1": "43"}).status == 303
         assert client.post(form.action, {**sent, "extra-1": "x"})["location"] == home

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asgi_client import begin, finish, form_of, open_survey
+from asgi_client import begin, finish, form_of, open_survey, says
 from rankshot_survey.export import participant_records
 from rankshot_survey.overview import read_overview
 from rankshot_survey.study import PLATFORM_IDS
@@ -40,7 +40,8 @@ def test_an_id_goes_out_by_its_name_as_it_came_in(tmp_path):
 
 def test_who_has_no_id_is_told_its_name(tmp_path):
     with open_survey(small_study(**SONA), tmp_path) as (client, _):
-        assert "The address does not contain survey_code" in client.get("/?participant=x").text
+        page = client.get("/?participant=x").text
+        assert says(page, "refused.no_id", name="survey_code")
         assert client.get("/?survey_code=a%20b").status == 400
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from PIL import Image
 
-from asgi_client import begin, dump, finish, form_of, open_survey
+from asgi_client import begin, dump, finish, form_of, open_survey, says
 from rankshot_survey import ExtraQuestion, ItemImage, Translation
 from rankshot_survey.export import consent_records, participant_records, payment_records
 from rankshot_survey.overview import read_overview
@@ -75,7 +75,7 @@ def test_who_is_not_accepted_gets_a_code_of_their_own_and_no_second_try(opened):
             else client.get("/?PROLIFIC_PID=bob")
         )
         assert reply.status == 410
-        assert "You cannot take part in this study" in reply.text
+        assert says(reply.text, "stopped.screened_heading")
         assert f'href="{URL}SCREENED"' in reply.text
     (person,) = view_of(database).people.values()
     assert (person.state, person.extra) == ("screened out", {})

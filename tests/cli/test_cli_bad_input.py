@@ -83,7 +83,7 @@ CASES = [
     (
         CLASSIFY.replace(".parquet", ".xlsx"),
         {},
-        "out.xlsx: unknown file extension '.xlsx'; expected .csv",
+        "an unknown file extension '.xlsx'; expected .csv",
     ),
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),

@@ -72,7 +72,7 @@ def test_every_head_answers_as_in_python(folder, options, head):
     words = f"{CLASSIFY} {options}"
     if isinstance(head, (rs.zeroshot.paper.DirectSimilarity, rs.zeroshot.paper.ConSE)):
         words = words.replace("rankings.jsonl", "similarity.csv")
-        table = rs.read_similarity("similarity.csv")
+        table = rs.sources.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
     head.fit(semantics, *([USUAL] if "--reference" in options else []))
     _, found = run_classify(words)
@@ -113,7 +113,7 @@ def test_one_vs_rest(folder, are):
     write_scores(folder / "scores.csv", values)
     words = f"{CLASSIFY} --head direct".replace("rankings.jsonl", "similarity.csv")
     _, found = run_classify(f"{words} --score-type {are}")
-    table = rs.read_similarity("similarity.csv")
+    table = rs.sources.read_similarity("similarity.csv")
     head = rs.zeroshot.paper.DirectSimilarity().fit(table.select(table.targets, SEEN))
     wanted = head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)

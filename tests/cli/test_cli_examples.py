@@ -203,13 +203,13 @@ WRONG = [
     (EXAMPLES, labels("x1,cat", "z9,dog"), "labels.csv:3: 'z9' not found in scores.csv;"),
     (EXAMPLES, labels(",cat"), "labels.csv:2: the id is empty"),
     (EXAMPLES, labels("x1,"), "labels.csv: no label is filled in; write the classes of some"),
-    (EXAMPLES, {"labels.csv": "id,klass\nx1,cat\n"}, "labels.csv: no column 'label'"),
+    (EXAMPLES, {"labels.csv": "id,klass\nx1,cat\n"}, "labels.csv: column='label'"),
     (
         EXAMPLES,
         {"labels.csv": "label,bus,fox\ncat,1,2\n"},
         "need all columns of scores.csv; it has no column 'leopard', 'tiger', 'tram'",
     ),
-    (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "scores.npz: unknown file extension '.npz'"),
+    (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "unknown file extension '.npz'"),
     (f"{FIT} --examples labels.csv", NAMES, "labels.csv: has ids and no scores; give a table of"),
     (
         WITH_EVIDENCE,

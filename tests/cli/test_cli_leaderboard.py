@@ -189,9 +189,9 @@ def test_a_plot_is_written(folder, name, begin):
     ("words", "files", "message"),
     [
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
-        (f"{BOARD} --column winner=victor", {}, "no column 'victor'"),
+        (f"{BOARD} --column winner=victor", {}, "column='victor'"),
         (f"{BOARD} --column winer=x", {}, "not 'winer' (did you mean 'winner'?)"),
-        (f"{BOARD} --column a=x --layout votes", {}, "no column 'x'"),
+        (f"{BOARD} --column a=x --layout votes", {}, "column='x'"),
         (
             f"{BOARD} --column a=x --layout places",
             {},

@@ -193,7 +193,7 @@ def lines_about(*targets, ranking=("bus", "oak")):
 FOUR = lines_about("bear", "fox", "lion", "rose")
 SIX = lines_about("bear", "fox", "lion", "rose", "seal", "wolf", ranking=["bus", "oka"])
 BAD_FILES = {
-    "no labels": ({"labels.csv": "id,label\n"}, "labels.csv: the table has no rows"),
+    "no labels": ({"labels.csv": "id,label\n"}, "labels.csv: table has no rows"),
     "labels of no class": (
         {"labels.csv": "id,label\n" + "".join(f"{i},tigre\n" for i in SEEN_IDS)},
         "none of the inputs belongs to a ranked class",

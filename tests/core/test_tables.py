@@ -79,10 +79,10 @@ def test_csv_of_spreadsheets(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", r"t\.csv: the file is empty; its first line must name the columns"),
-        ("a,b\n", r"t\.csv: the table has no rows"),
-        ("b,c\n1,2\n", r"t\.csv: no column 'a'; the columns are 'b', 'c'$"),
-        ("a,b,a\n1,2,3\n", r"t\.csv: the column 'a' occurs 2 times"),
+        ("", r"t\.csv: file is empty"),
+        ("a,b\n", r"t\.csv: table has no rows"),
+        ("b,c\n1,2\n", r"t\.csv: column='a'"),
+        ("a,b,a\n1,2,3\n", r"t\.csv: column='a' occurs 2 times"),
         ("a,b\nx,1\ny\n", r"t\.csv:3: 1 cells, but the first line names 2 columns"),
         ("a,b\nx,one\n", r"t\.csv:2: 'b' is 'one'; numbers must be finite"),
         ("a,b\nx,\n", r"t\.csv:2: 'b' is empty; numbers must be finite"),
@@ -90,9 +90,9 @@ def test_csv_of_spreadsheets(tmp_path):
         ("a,b\nx,-1e999\n", r"t\.csv:2: 'b' is -inf; numbers must be finite"),
         ("a,b\nx,1e31\n", r"t\.csv:2: 'b' is 1e\+31; numbers must be less than 1e\+30 in abs"),
         ('a,b\n"two\nlines",1\ny,x\n', r"t\.csv:4: 'b' is 'x'"),
-        ('a,b\nx,1\n"y,1\n', r"t\.csv:3: not CSV \(unexpected end of data\)"),
-        (b"a,b\ncaf\xe9,1\n", r"t\.csv:2: not UTF-8 text"),
-        ("a,b\n" + "x" * 200_000 + ",1\n", r"t\.csv:2: not CSV \(field larger"),
+        ('a,b\nx,1\n"y,1\n', r"t\.csv:3: line is not CSV \(unexpected end of data\)"),
+        (b"a,b\ncaf\xe9,1\n", r"t\.csv:2: line is not UTF-8 text"),
+        ("a,b\n" + "x" * 200_000 + ",1\n", r"t\.csv:2: line is not CSV \(field larger"),
     ],
 )
 def test_bad_csv_is_named_by_file_line_and_column(tmp_path, content, message):
@@ -105,10 +105,10 @@ def test_bad_csv_is_named_by_file_line_and_column(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"a": [], "b": []}, r"t\.parquet: (column 'b' holds null|the table has no rows)"),
-        ({"b": [1.0]}, r"t\.parquet: no column 'a'"),
-        ({"a": ["x"], "b": ["1"]}, r"t\.parquet: column 'b' holds string, not numbers"),
-        ({"a": [["x"]], "b": [1]}, r"t\.parquet: column 'a' holds list<.*>, not text"),
+        ({"a": [], "b": []}, r"t\.parquet: (column='b' holds null|table has no rows)"),
+        ({"b": [1.0]}, r"t\.parquet: column='a'"),
+        ({"a": ["x"], "b": ["1"]}, r"t\.parquet: column='b' holds string, not numbers"),
+        ({"a": [["x"]], "b": [1]}, r"t\.parquet: column='a' holds list<.*>, not text"),
         ({"a": ["x", "y"], "b": [1, None]}, r"t\.parquet: row 1: 'b' is nan; numbers must be"),
         ({"a": ["x", "y"], "b": [1, 1e31]}, r"row 1: 'b' is 1e\+31; numbers must be less than"),
         ({"a": [b"\xff"], "b": [1.0]}, r"t\.parquet: .*(UTF-?8|utf-?8)"),
@@ -172,7 +172,7 @@ def test_a_parquet_file_that_promises_more_rows_than_it_has(tmp_path, monkeypatc
     with open_writer(tmp_path / "t.parquet", ["a"]) as put:
         put([], np.ones((4, 1)))
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: iter([]))
-    with pytest.raises(RankshotError, match=r"t\.parquet: damaged: has 0 rows instead of 4"):
+    with pytest.raises(RankshotError, match=r"t\.parquet: file is damaged"):
         read_table(tmp_path / "t.parquet", [], ["a"])
 
 
@@ -206,7 +206,7 @@ def test_single_precision_stays(library):
 @pytest.mark.parametrize("cell", ["x", datetime(2020, 1, 1, tzinfo=UTC), [1.0]])
 def test_the_column_that_does_not_hold_numbers_is_named(library, cell):
     frame = as_frame(make_frame(library, {"a": [1.5], "b": [cell]}))
-    with pytest.raises(RankshotError, match="column 'b': expected numbers"):
+    with pytest.raises(RankshotError, match=r"column must hold numbers .* not 'b'"):
         frame_to_matrix(frame)
 
 

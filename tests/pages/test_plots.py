@@ -165,7 +165,6 @@ def test_all_draw_hostile_names_on_given_axes_and_again():
         ),
         pages.ComparisonDisplay.from_results({HOSTILE: (0.5, 0.4, 0.6)}, ax=given),
         pages.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=given),
-        pages.WorthsDisplay.from_model(rs.PlackettLuce().fit(votes), ax=given),
         pages.RankingsDisplay.from_rankings(votes, ax=given),
     ]
     for display in displays:

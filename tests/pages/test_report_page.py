@@ -57,7 +57,7 @@ def build_pages(n_new):
     )
     truth = rng.integers(0, n_new, n)
     scores = (centers[truth] + rng.normal(size=(n, 5))) @ vectors.T
-    head = rs.ProbabilisticRanking(k=5).fit(rankings)
+    head = rs.WeightedMean(k=5).fit(rankings).head_
     labels, proba = np.array(new)[truth], head.predict_proba(scores)
     predicted = head.predict(scores)
     # The first of three sources stands for the consensus, to save the time of merging.

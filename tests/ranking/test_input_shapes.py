@@ -100,7 +100,7 @@ SHAPES = [
     ("csv", "l,r,w\nx,y,l\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
     ("csv", "l,r,w,judge,n\nx,y,l,a,3\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
     ("csv", "l,r,winner\nx,y,x\n", "! @winner", {"columns": {"a": "l", "b": "r"}}),
-    ("csv", "winner,loser\nx,y\n", "! no column 'loses'", {"tie": "loses"}),
+    ("csv", "winner,loser\nx,y\n", "! column='loses'", {"tie": "loses"}),
     ("csv", "Winner,Loser,Tie\nx,y,no\nz,x,0\ny,z,yes\n", ARENA),
     ("csv", "winner,loser,tie\nx,y,FALSE\nz,x,FALSE\ny,z,TRUE\n", ARENA),
     ("csv", "winner,loser\nx,y\ntie,x\n", "! @winner"),
@@ -282,7 +282,7 @@ SHAPES = [
     ("toi", "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: beer\n1: {1,2}\n", "tea=beer"),
     ("xlsx", "PK", "! unknown file extension '.xlsx' & .csv"),
     ("txt", "tea beer", "! unknown file extension '.txt'"),
-    ("csv", "", "! the file is empty"),
+    ("csv", "", "! file is empty"),
     ("csv", "model_a,model_b,winner\n", "! no rows"),
 ]  # fmt: skip
 

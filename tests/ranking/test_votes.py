@@ -107,8 +107,8 @@ def test_the_winner_has_many_spellings(tmp_path, word):
         ),
         (ARENA, {"count": "weight"}, "votes.csv:6: 'weight' is '0.5'; a count must be a whole"),
         (ARENA.replace(",bee,model_a", ",,model_a"), {}, "votes.csv:2: 'model_b' is empty"),
-        (ARENA, {"rater": "jugde"}, "no column 'jugde' (did you mean 'judge'?)"),
-        (ARENA, {"winner": "won"}, "no column 'won'"),
+        (ARENA, {"rater": "jugde"}, "column='jugde' is missing (did you mean 'judge'?)"),
+        (ARENA, {"winner": "won"}, "column='won'"),
         (
             "winner,loser\na,b\nDraw,a\n",
             {},
@@ -142,7 +142,7 @@ def test_what_is_not_a_table_is_refused(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "votes.parquet"
     pandas.DataFrame({"winner": [["a"]], "loser": ["b"]}).to_parquet(path)
-    with pytest.raises(RankshotError, match="column 'winner' holds list"):
+    with pytest.raises(RankshotError, match="column='winner' holds list"):
         read_rankings_of(path)
 
 
@@ -282,7 +282,9 @@ def test_empty_columns_of_data_frames_are_missing(package):
 
 def test_hints_for_columns_ignore_case(tmp_path):
     path = write(tmp_path / "votes.csv", "Model_B,Model_A,winner\nx,y,x\n")
-    with pytest.raises(RankshotError, match=r"no column 'model_a' \(did you mean 'Model_A'\?\)"):
+    with pytest.raises(
+        RankshotError, match=r"column='model_a' is missing \(did you mean 'Model_A'\?\)"
+    ):
         read_rankings_of(path, a="model_a")
 
 

@@ -43,7 +43,7 @@ def has_number(value):
         return any(map(has_number, value))
     if isinstance(value, np.ndarray):
         return np.issubdtype(value.dtype, np.number)
-    return isinstance(value, int | float | rs.zeroshot.Gate) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def find_numbers():

@@ -107,8 +107,8 @@ def scores_of(values):
 def expected_heads(sources, panel):
     """The heads of all rows but the averages, each written out."""
     tables = list(sources.values())
-    means = {"arithmetic mean": rs.arithmetic_mean(tables)}
-    means["geometric mean"] = rs.geometric_mean(tables)
+    means = {"arithmetic mean": rs.sources.arithmetic_mean(tables)}
+    means["geometric mean"] = rs.sources.geometric_mean(tables)
     merged = rs.Rankings.concatenate([table.to_rankings(10) for table in tables])
     heads = {}
     for name, table in (sources | means).items():

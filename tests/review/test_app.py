@@ -168,16 +168,6 @@ def test_filters(served):
     assert not {20, 21} & {row["row"] for row in useful}
 
 
-def test_two_tabs_see_the_labels_of_each_other(served):
-    other = Client(served.app, headers={"host": HOST})
-    other.cookies = dict(served.client.cookies)
-    seen = other.read("/api/state")["n_changes"]
-    served.client.post_json("/api/labels", {"labels": [[8, "cat"], [9, None]]})
-    state = other.read("/api/state")
-    assert (state["n_changes"], state["n_labelled"]) == (seen + 1, 1)
-    assert [row["given"] for row in other.read("/api/rows?only=8,9")["rows"]] == ["cat", None]
-
-
 def test_an_audit_by_requests(served):
     audit = served.client.post_json("/api/audit", {"action": "open"}).json["audit"]
     assert audit["n_inputs"] == 40

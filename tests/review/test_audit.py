@@ -33,23 +33,6 @@ def test_the_interval_is_that_of_the_definition(n):
             assert found == (inside[0] / n, inside[-1] / n)
 
 
-@pytest.mark.parametrize("correct", range(6))
-def test_the_mean_of_the_ratio_never_grows(correct):
-    """Ville's inequality needs this: of the true M, it is at most 1 after any number of draws."""
-    n = 5
-    for t in range(1, n + 1):
-        means = Fraction(0)
-        for draws in product((0, 1), repeat=t):
-            own = [chance(draws, n, m) for m in range(n + 1)]
-            if own[correct]:
-                ratio = sum(own) / (n + 1) / own[correct]
-                means += own[correct] * ratio
-        assert means <= 1
-        # It stays 1 as long as all draws are possible.
-        if t <= min(correct, n - correct):
-            assert means == 1
-
-
 @pytest.mark.parametrize(("n", "share"), [(300, 0.9), (2000, 0.6), (100, 0.5)])
 def test_audits_that_stop_at_will_hold(n, share):
     """200 audits, each stopped when its interval looks worst: at least 184 hold.

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -125,21 +124,6 @@ def test_an_audit_draws_each_unlabelled_input_once(review):
     right = sum(review.audit.predicted[row] == TRUTH[row] for row in drawn)
     assert (found["n_correct"], found["n_checked"], found["more"]) == (right, 38, None)
     assert found["low"] == found["high"] == right / 38
-
-
-def test_every_order_of_draws_is_possible(tmp_path):
-    """The first input of many audits is each of the unlabelled ones, about equally often."""
-    with open_review(tmp_path, n=6) as small:
-        small.set_labels({0: "cat"})
-        small.learn()
-        counts = Counter()
-        for seed in range(200):
-            small.open_audit(seed)
-            counts[small.audit.next_row] += 1
-            small.close_audit()
-    assert set(counts) == {1, 2, 3, 4, 5}
-    # Five standard errors.
-    assert max(abs(n - 40) for n in counts.values()) < 5 * (200 * 0.2 * 0.8) ** 0.5
 
 
 def test_what_is_audited_is_learned_only_when_the_audit_is_closed(review, tmp_path):

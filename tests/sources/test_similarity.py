@@ -60,13 +60,13 @@ def test_means_match_names_and_count_what_is_known():
     one = rs.Similarity([[0.0, 1.0, 2.0]], ["x"], ITEMS)
     two = rs.Similarity([[8.0, 4.0, NAN]], ["x"], ["c", "b", "a"])
     # Scaled: one is 0, .5, 1; two, by name a, b, c, is unknown, 0, 1.
-    assert rs.arithmetic_mean([one, two]).values.tolist() == [[0, 0.25, 1]]
+    assert rs.sources.arithmetic_mean([one, two]).values.tolist() == [[0, 0.25, 1]]
     # Zeros count half of the smallest positive value: .25 in one, .5 in two.
     expected = [[0.25, np.sqrt(0.5 * 0.5), 1]]
-    assert rs.geometric_mean([one, two]).values == pytest.approx(np.array(expected))
+    assert rs.sources.geometric_mean([one, two]).values == pytest.approx(np.array(expected))
 
 
-@pytest.mark.parametrize("mean", [rs.arithmetic_mean, rs.geometric_mean])
+@pytest.mark.parametrize("mean", [rs.sources.arithmetic_mean, rs.sources.geometric_mean])
 def test_the_order_of_the_sources_breaks_no_tie(mean):
     """Each item gets .1, .2 and .3, from different sources; 0 and 1 fix the scale."""
     items = [*ITEMS, "low", "high"]
@@ -90,7 +90,7 @@ def test_values_are_read_by_name_and_cannot_be_changed():
         (lambda: rs.Similarity([[1, np.inf, 2]], ["x"], ITEMS), "values", np.inf),
         (lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]), "items", "a"),
         (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "items", "aa"),
-        (lambda: rs.arithmetic_mean([]), "tables", []),
+        (lambda: rs.sources.arithmetic_mean([]), "tables", []),
     ],
 )
 def test_bad_calls(call, parameter, value):

@@ -169,15 +169,15 @@ def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("ids", "labels", "proba", "message"),
     [
-        (["x", "y"], ["a"], [[0.5, 0.5]], "2 ids, 1 labels and probabilities of shape"),
+        (["x", "y"], ["a"], [[0.5, 0.5]], "proba must have the shape"),
         (
             None,
             ["bb"],
             [[0.5, 0.5]],
-            r"row 1: the label 'bb' is not one of the classes \(did you mean 'b'\?\)",
+            r"row 1: label='bb' is not one of the classes \(did you mean 'b'\?\)",
         ),
-        (None, ["a"], [[0.5, np.nan]], "row 1: 'b' is nan, which is not a probability"),
-        (["\ud800"], ["a"], [[1, 0]], r"UTF-8 cannot encode the character '\\ud800'"),
+        (None, ["a"], [[0.5, np.nan]], "row 1: b=nan is not a probability"),
+        (["\ud800"], ["a"], [[1, 0]], r"'\\ud800'"),
     ],
 )
 def test_bad_predictions_are_not_written(tmp_path, ids, labels, proba, message):
@@ -214,11 +214,11 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id,label,probability,P(a)\n", r"p\.csv: the table has no rows"),
-        ("id,label,a\nx,a,1\n", r"no columns such as 'P\(cat\)': write"),
+        ("id,label,probability,P(a)\n", r"p\.csv: table has no rows"),
+        ("id,label,a\nx,a,1\n", r"'P\(cat\)'"),
         ("id,label,P(a)\nx,a,1\n\n,a,1\n", r"p\.csv:4: 'id' is empty"),
-        ("id,label,P(a)\nx,b,1\n", r"p\.csv:2: no column 'P\(b\)' for this label"),
-        ("id,label,P(a)\n\nx,a,2\n", r"p\.csv:3: 'P\(a\)' is 2.0, which is not a probability"),
+        ("id,label,P(a)\nx,b,1\n", r"p\.csv:2: label='b' has no column"),
+        ("id,label,P(a)\n\nx,a,2\n", r"p\.csv:3: P\(a\)=2.0 is not a probability"),
     ],
 )
 def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
@@ -265,7 +265,7 @@ def test_true_labels_in_any_order(tmp_path, rng, ending):
 def test_true_labels_without_ids_by_row(tmp_path, ending):
     path = save(tmp_path / f"t{ending}", {"label": ["b", "a", "b"]})
     assert read_truth(path, ["x", "y", "z"]).tolist() == ["b", "a", "b"]
-    with pytest.raises(RankshotError, match=rf"t\{ending}: 3 labels for 4 inputs; with"):
+    with pytest.raises(RankshotError, match=rf"t\{ending}: labels=3"):
         read_truth(path, [f"x{i}" for i in range(4)])
     (tmp_path / "t.csv").write_text("\nlabel\na\nb\n\n\n")
     assert read_truth(tmp_path / "t.csv", ["x", "y"]).tolist() == ["a", "b"]
@@ -274,19 +274,19 @@ def test_true_labels_without_ids_by_row(tmp_path, ending):
 def test_inputs_without_a_label(tmp_path):
     (tmp_path / "t.csv").write_text("id,label\nx,a\ny, \n")
     assert read_truth(tmp_path / "t.csv", ["z", "y", "x"], partial=True).tolist() == ["", "", "a"]
-    with pytest.raises(RankshotError, match="no label for 2 of the 2 inputs"):
+    with pytest.raises(RankshotError, match="2 of 2 have none"):
         read_truth(tmp_path / "t.csv", ["z", "y"], partial=True)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id,label\n", r"t\.csv: the table has no rows"),
-        ("id,label\nz,a\nx,b\n", "no label for 1 of the 2 inputs: 'y'"),
-        ("id,label\nx,a\n\ny,\n", r"t\.csv:4: the label is empty"),
-        ("label\na\n\nb\n", r"t\.csv:3: the label is empty"),
-        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: the id 'x' is also in .*t\.csv:2; remove one$"),
-        ("id,label,id\nx,a,x\n", r"t\.csv: the column 'id' occurs 2 times"),
+        ("id,label\n", r"t\.csv: table has no rows"),
+        ("id,label\nz,a\nx,b\n", "label='y'"),
+        ("id,label\nx,a\n\ny,\n", r"t\.csv:4: label is empty"),
+        ("label\na\n\nb\n", r"t\.csv:3: label is empty"),
+        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: id='x' is also in .*t\.csv:2"),
+        ("id,label,id\nx,a,x\n", r"t\.csv: column='id' occurs 2 times"),
     ],
 )
 def test_bad_true_labels_are_named_by_file_and_line(tmp_path, content, message):

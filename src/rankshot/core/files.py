@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
-from rankshot.core.errors import InputError, OutputError, RankshotError, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, short_repr
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
@@ -49,11 +49,19 @@ def has_pattern(text: str) -> bool:
 def require_ending(path: Path, endings: Collection[str]) -> str:
     """Return the ending of a file's name, or raise an error that lists the known endings."""
     if path.is_dir():
-        raise RankshotError(f"{path}: is a folder; a file is expected ({', '.join(endings)})")
+        raise InputError(
+            "path",
+            NO_VALUE,
+            f"is a folder; a file is expected ({', '.join(endings)})",
+            where=str(path),
+        )
     ending = "".join(path.suffixes[-2:]) if path.suffix == PACKED else path.suffix
     if ending not in endings:
-        raise RankshotError(
-            f"{path}: unknown file extension {ending!r}; expected {', '.join(endings)}"
+        raise InputError(
+            "path",
+            NO_VALUE,
+            f"has an unknown file extension {ending!r}; expected {', '.join(endings)}",
+            where=str(path),
         )
     return ending
 
@@ -69,7 +77,9 @@ def open_bytes(path: NamedFile) -> Iterator[BinaryIO]:
         with path.open("rb") as packed, gzip.open(packed) as stream:
             yield cast("BinaryIO", stream)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise RankshotError(f"{path}: not a complete gzip file ({error})") from None
+        raise InputError(
+            "file", NO_VALUE, f"is not a complete gzip file ({error})", where=str(path)
+        ) from None
 
 
 def iterate_lines(stream: BinaryIO, path: NamedFile, longest: int) -> Iterator[tuple[int, bytes]]:
@@ -78,7 +88,9 @@ def iterate_lines(stream: BinaryIO, path: NamedFile, longest: int) -> Iterator[t
     while line := stream.readline(longest + 1):
         number += 1
         if len(line) > longest:
-            raise RankshotError(f"{path}:{number}: a line longer than {longest:,} bytes")
+            raise InputError(
+                "line", NO_VALUE, f"is longer than {longest:,} bytes", where=f"{path}:{number}"
+            )
         yield number, line.removeprefix(MARK) if number == 1 else line
 
 
@@ -89,7 +101,7 @@ def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]
             yield number, line.decode()
         except UnicodeDecodeError as error:
             problem = f"not UTF-8 text ({error.reason}); save it as UTF-8 (in Excel: CSV UTF-8)"
-            raise RankshotError(f"{path}:{number}: {problem}") from None
+            raise InputError("line", NO_VALUE, f"is {problem}", where=f"{path}:{number}") from None
 
 
 def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
@@ -120,13 +132,15 @@ def read_names(path: Path) -> tuple[str, ...]:
     line_of: dict[str, int] = {}
     for number, name in iterate_names(path):
         if name in line_of:
-            raise RankshotError(
-                f"{path}:{number}: {short_repr(name)} is also in line {line_of[name]}; "
-                "names must be unique"
+            raise InputError(
+                "name",
+                name,
+                f"is also in line {line_of[name]}; names must be unique",
+                where=f"{path}:{number}",
             )
         line_of[name] = number
     if not line_of:
-        raise RankshotError(f"{path}: no names in the file; write one per line")
+        raise InputError("file", NO_VALUE, "contains no names: write one per line", where=str(path))
     return tuple(line_of)
 
 
@@ -203,7 +217,12 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
                 yield stream
         except UnicodeEncodeError as error:
             odd = short_repr(error.object[error.start : error.end])
-            raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
+            raise InputError(
+                "text",
+                NO_VALUE,
+                f"has a character that UTF-8 cannot encode: {odd}",
+                where=str(path),
+            ) from None
 
 
 def hash_file(path: Path) -> str:

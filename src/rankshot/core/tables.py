@@ -29,7 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    RankshotError,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
 from rankshot.core.files import (
     NamedFile,
     decode_lines,
@@ -110,8 +117,8 @@ class Batch:
     def require_text(self, j: int) -> list[str]:
         """Return a column of text, or raise for its first empty cell."""
         if "" in self.texts[j]:
-            raise RankshotError(
-                f"{self.where(self.texts[j].index(''))}: {self.names[j]!r} is empty"
+            raise InputError(
+                repr(self.names[j]), NO_VALUE, "is empty", where=self.where(self.texts[j].index(""))
             )
         return self.texts[j]
 
@@ -121,10 +128,12 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int
     if (count := columns.count(name)) == 1:
         return columns.index(name)
     if count:
-        raise RankshotError(f"{path}: the column {name!r} occurs {count} times")
-    raise RankshotError(
-        f"{path}: no column {name!r}{suggest_name(name, columns)}; the columns are "
-        f"{quote_names(columns)}"
+        raise InputError("column", name, f"occurs {count} times", where=str(path))
+    raise InputError(
+        "column",
+        name,
+        f"is missing{suggest_name(name, columns)}; the columns are {quote_names(columns)}",
+        where=str(path),
     )
 
 
@@ -185,7 +194,7 @@ def read_table(path: Path, texts: Columns, *others: Any, **options: Any) -> Batc
     """
     batches = list(read_batches(path, texts, *others, **options))
     if not batches:
-        raise RankshotError(f"{path}: the table has no rows")
+        raise InputError("table", NO_VALUE, "has no rows", where=str(path))
     if len(batches) == 1:
         return batches[0]
     places = batches[0].places
@@ -235,7 +244,7 @@ def require_numbers(
         value = values[row, j]
         size = f"numbers must be less than {rule.limit:g} in absolute value"
         text = size if isfinite(value) else rule.text
-        raise RankshotError(f"{where(row)}: {name(j)} is {value}; {text}")
+        raise InputError(name(j), NO_VALUE, f"is {value}; {text}", where=where(row))
 
 
 # -------------------------------------------------------------------- CSV
@@ -286,9 +295,13 @@ def iterate_rows(
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise RankshotError(f"{path}:{line}: not CSV ({error})") from None
+            raise InputError(
+                "line", NO_VALUE, f"is not CSV ({error})", where=f"{path}:{line}"
+            ) from None
     if not width:
-        raise RankshotError(f"{path}: the file is empty; its first line must name the columns")
+        raise InputError(
+            "file", NO_VALUE, "is empty; its first line must name the columns", where=str(path)
+        )
 
 
 def iterate_until_header(lines: Iterator[str]) -> Iterator[str]:
@@ -396,9 +409,13 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise RankshotError(f"{path}: not a complete Parquet file ({error})") from None
+        raise InputError(
+            "file", NO_VALUE, f"is not a complete Parquet file ({error})", where=str(path)
+        ) from None
     except UnicodeDecodeError as error:
-        raise RankshotError(f"{path}: contains text that is not UTF-8 ({error.reason})") from None
+        raise InputError(
+            "file", NO_VALUE, f"contains text that is not UTF-8 ({error.reason})", where=str(path)
+        ) from None
 
 
 def _read_parquet(
@@ -414,8 +431,8 @@ def _read_parquet(
         places, names = _find_places(all_names, numbers, path, strip=strip)
         for j in text_places:
             if is_nested(schema.types[j]):
-                raise RankshotError(
-                    f"{path}: column {all_names[j]!r} holds {schema.types[j]}, not text"
+                raise InputError(
+                    "column", all_names[j], f"holds {schema.types[j]}, not text", where=str(path)
                 )
         require_number_types(schema, places, path, allow_missing=rule.allow_missing)
         row = 0
@@ -424,8 +441,11 @@ def _read_parquet(
             yield names, Batch(path, rows, text_names, columns, matrix)
             row += len(matrix)
         if row != file.metadata.num_rows:
-            raise RankshotError(
-                f"{path}: damaged: has {row} rows instead of {file.metadata.num_rows}"
+            raise InputError(
+                "file",
+                NO_VALUE,
+                f"is damaged: it has {row} rows instead of {file.metadata.num_rows}",
+                where=str(path),
             )
 
 
@@ -495,7 +515,7 @@ def require_number_types(
         kind = field.type
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if not (is_number or (allow_missing and (types.is_null(kind) or types.is_boolean(kind)))):
-            raise RankshotError(f"{path}: column {field.name!r} holds {kind}, not numbers")
+            raise InputError("column", field.name, f"holds {kind}, not numbers", where=str(path))
 
 
 def _read_texts(column: Any) -> list[str]:
@@ -626,7 +646,7 @@ def _put_csv_rows(
 # -------------------------------------------------------------------- data frames
 
 
-def as_frame(data: object) -> Any:
+def as_frame(data: Any) -> Any:
     """Return a data frame of pandas, polars, PyArrow, datasets and others as one of narwhals.
 
     Anything else is returned as None.
@@ -644,7 +664,9 @@ def as_frame(data: object) -> Any:
             frame = frame.collect()
     except DuplicateError as error:
         names = " ".join(str(error).split())
-        raise RankshotError(f"columns of a data frame must have different names: {names}") from None
+        raise InputError(
+            "columns", NO_VALUE, f"of a data frame must have different names: {names}"
+        ) from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -685,6 +707,4 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         if len(columns) > 1:
             for j in range(len(columns)):
                 frame_to_matrix(frame[:, [j]])
-        raise RankshotError(
-            f"column {short_repr(columns[0])}: expected numbers ({error})"
-        ) from None
+        raise InputError("column", columns[0], f"must hold numbers ({error})") from None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import NO_VALUE, InputError, format_count
 from rankshot.pages.contents import ExplainedInput
 from rankshot.pages.formatting import (
     Bar,
@@ -44,10 +44,10 @@ def explain_outcomes(
         label = str(outcomes.predicted[row])
         why = explain(head, scores)[0]
         if why.target != label:
-            raise RankshotError(
-                f"input {outcomes.ids[row]!r} is {label!r} in the predictions, but {why.target!r} "
-                "with these scores and this head: give those that made the predictions"
-            )
+            rule = f"gives {why.target!r}, but the predictions have {label!r}"
+            where = f"input {outcomes.ids[row]!r}"
+            hint = "give the head and the scores that made the predictions"
+            raise InputError("head", NO_VALUE, rule, where, hint)
         if row in thumbnails:
             whys[row] = why
         if row in examples:

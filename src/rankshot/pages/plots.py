@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from rankshot.ranking.models.plackett_luce import WorthModel
-
 Floats = NDArray[np.float64]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, which colour-blind people can distinguish; the markers differ as
@@ -260,7 +258,7 @@ class WorthsDisplay(Display):
 
     The intervals come from quasi-variances, for comparisons of two items. Grey bars at the right
     join items of which none is clearly better than another, adjusted for all comparisons. Use
-    `from_leaderboard` or `from_model` to make one.
+    `from_leaderboard` to make one.
 
     Parameters
     ----------
@@ -311,27 +309,6 @@ class WorthsDisplay(Display):
         items = list(leaderboard.items)
         runs = leaderboard.unclear_runs
         return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale, runs).plot(ax)
-
-    @classmethod
-    def from_model(cls, model: WorthModel, *, ax: Axes | None = None) -> WorthsDisplay:
-        """Draw the worths of a fitted model, without intervals.
-
-        Parameters
-        ----------
-        model : PlackettLuce or DavidsonLuce
-            The fitted model.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> model = rs.PlackettLuce.from_worths({"a": 1, "b": 4, "c": 2})
-        >>> rs.pages.WorthsDisplay.from_model(model).items
-        ['b', 'c', 'a']
-        """
-        order = np.lexsort((np.array(model.items_), -model.log_worths_))
-        return cls([model.items_[i] for i in order], model.log_worths_[order]).plot(ax)
 
     def _measure(self) -> tuple[float, float]:
         return WIDTH, 1 + ROW_HEIGHT * len(self.items)
@@ -467,7 +444,7 @@ class ComparisonDisplay(Display):
     names : list of str
         The names of the rows, from top to bottom.
     intervals : ndarray of shape (rows, 3)
-        Estimate, low and high end; NaN for a row that is a heading.
+        Estimate, low and high end.
     chance : float, optional
         The result of random guessing, drawn as a dashed line.
 
@@ -524,5 +501,3 @@ class ComparisonDisplay(Display):
             ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
         ax.set_xlabel("accuracy")
         name_rows(ax, self.names)
-        for label, row in zip(ax.get_yticklabels(), self.intervals, strict=True):
-            label.set_fontweight("bold" if np.isnan(row).all() else "normal")

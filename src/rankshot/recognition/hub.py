@@ -94,6 +94,11 @@ def push_to_hub(
         By default that of ``hf auth login``.
     **about
         ``license`` and ``base_model``, as for `save_pretrained`.
+
+    Examples
+    --------
+    >>> from rankshot.recognition import push_to_hub
+    >>> push_to_hub(head, "me/new-intents")  # doctest: +SKIP
     """
     hub = require_module("huggingface_hub", "the Hugging Face hub", "transformers")
     api = hub.HfApi(token=token)
@@ -112,6 +117,12 @@ def from_pretrained(source: str | Path, *, revision: str | None = None) -> Any:
         The folder, or ``owner/name``.
     revision : str, optional
         A branch, a tag or a commit.
+
+    Examples
+    --------
+    >>> from rankshot.recognition import from_pretrained
+    >>> from_pretrained("me/new-intents")  # doctest: +SKIP
+    LinearHead: 2 classes from the scores of 3
     """
     folder = Path(source)
     if not folder.is_dir():

@@ -69,6 +69,8 @@ class Recognition:
         The inputs with their scores, and those that were skipped.
     labelled : mapping
         The labels that some of the inputs had, by their ids.
+    reader : Reader
+        How further inputs become scores.
 
     Examples
     --------

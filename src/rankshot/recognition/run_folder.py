@@ -266,6 +266,17 @@ def open_run(folder: str | Path) -> Run:
     ------
     InputError
         If this is not the folder of a run of this version, or if a file of it is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     rs.recognition.open_run(folder + "/run").labels.tolist()
+    ['truck']
     """
     folder = Path(folder)
     about = _read_manifest(folder / MANIFEST)

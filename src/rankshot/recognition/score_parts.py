@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from scipy.sparse import issparse
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.files import has_pattern, replace_file
 from rankshot.core.tables import ID, TABLE_ENDINGS, open_csv_writer, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
@@ -148,9 +148,10 @@ def write_scores(
         require_outside(folder, listed.name, listed.parts)
     in_process = executor is None and workers == 1
     if plan.model.source is None and not in_process:
-        raise RankshotError(
-            f"{plan.model.name}: workers open the model themselves; give a file or a name, not an "
-            "object in memory"
+        raise InputError(
+            "model",
+            plan.model.name,
+            "is an object in memory, but workers open the model themselves: give a file or a name",
         )
     overwrite = overwrite or plan.model.fingerprint is None
     if plan.model.fingerprint is None:
@@ -309,9 +310,12 @@ def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
             path.suffix in INPUT_ENDINGS for path in Path(inputs).rglob("*.*")
         )
     if plan.model.takes != "texts":
-        raise RankshotError(
-            f"{inputs}: only text models accept datasets of tables; give images as a folder, or "
-            "as a list of paths (.txt, .csv, .jsonl)"
+        raise InputError(
+            "inputs",
+            NO_VALUE,
+            "is a pattern of tables, which only text models accept",
+            where=str(inputs),
+            hint="give images as a folder, or as a list of paths (.txt, .csv, .jsonl)",
         )
     return True
 
@@ -362,7 +366,7 @@ class _PlanOpener:
         plan = ScoringPlan(opened, classes, features=bool(self.identity["features"]))
         for what, value in plan.identity.items():
             if value != self.identity[what]:
-                raise RankshotError(f"{self.source}: the {what} here is not that of the job")
+                raise InputError("model", self.source, f"has another {what} here than in the job")
         return plan
 
 
@@ -415,9 +419,12 @@ def _read_entries(source: tuple[str, Any], listed: InputParts) -> Entries:
 def _require_files(entries: Iterable[Input | Skipped]) -> Entries:
     for one in entries:
         if isinstance(one, Input) and isinstance(one.value, Path) and not one.value.exists():
-            raise RankshotError(
-                f"{one.value}: cannot be found, although it existed when the job began; inputs "
-                "must be in a folder that all machines share"
+            raise InputError(
+                "inputs",
+                NO_VALUE,
+                "cannot be found, although it existed when the job began",
+                where=str(one.value),
+                hint="inputs must be in a folder that all machines share",
             )
         yield one
 
@@ -487,9 +494,12 @@ class _OneTable(NamedTuple):
                 return ScoringRun(n, n_kept=n, summaries=kept["summaries"])
         except (OSError, ValueError, KeyError, TypeError):
             pass
-        raise RankshotError(
-            f"{self.path}: exists, and is not the result of this job; give another output, or "
-            "replace it (overwrite=True)"
+        raise InputError(
+            "output",
+            NO_VALUE,
+            "exists, and is not the result of this job",
+            where=str(self.path),
+            hint="give another output, or replace it (overwrite=True)",
         )
 
 

@@ -23,7 +23,24 @@ from rankshot.zeroshot.settings import Settings
 
 
 class ZeroShot:
-    """A callable from inputs and candidate labels to scores; `zero_shot` makes it."""
+    """A callable from inputs and candidate labels to scores; `zero_shot` makes it.
+
+    Parameters
+    ----------
+    plan : ScoringPlan
+        The model.
+    source : source, str or list of these, optional
+        What ranks labels that have no ranking.
+    rankings : Rankings or dict, optional
+        Rankings of the model's classes for candidate labels.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> zs = rs.zero_shot(lambda texts: [[len(text), 3] for text in texts], seen=["long", "short"])
+    >>> zs
+    ZeroShot: <lambda>
+    """
 
     def __init__(
         self,

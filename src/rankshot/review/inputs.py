@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankshot.core.errors import InputError, RankshotError, quote_names
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.files import hash_file
 from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.core.tables import read_columns
@@ -155,7 +155,7 @@ class ShownInputs:
     def _require_file(self, row: int, kind: Kind) -> tuple[ImageFolder, Path]:
         file = self.values[row]
         if self.folder is None or not isinstance(file, Path) or self.find_kind(row) != kind:
-            raise RankshotError(f"there is no {kind} of this input")
+            raise InputError("row", row, f"has no {kind}")
         return self.folder, file
 
 
@@ -164,8 +164,6 @@ def _find_kind(place: Path) -> str:
     columns = read_columns(place)[0] if place.suffix == ".csv" else [INPUT_COLUMNS["texts"]]
     kinds = [kind for kind, column in INPUT_COLUMNS.items() if column in columns]
     if len(kinds) != 1:
-        raise RankshotError(
-            f"{place}: give the inputs a column named text, or named path; the columns are "
-            f"{quote_names(columns)}"
-        )
+        rule = "must have a column named text, or one named path"
+        raise InputError("inputs", str(place), rule, hint=f"it has {quote_names(columns)}")
     return kinds[0]

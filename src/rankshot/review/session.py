@@ -237,7 +237,7 @@ class Review:
             if self.audit is not None:
                 return
             if len(self.labels) == len(self.ids):
-                raise RankshotError("all inputs have a label: there is nothing to audit")
+                raise GoneError("all inputs have a label: there is nothing to audit")
             # The predictions of the moment follow from all labels.
             self._fit_now()
             self._record(what="audit", seed=seed, digest=self._digest())

@@ -65,7 +65,7 @@ class Corpus:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from rankshot import Corpus
+    >>> from rankshot.sources import Corpus
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "zoo.txt"

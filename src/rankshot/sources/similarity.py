@@ -200,7 +200,7 @@ def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> import rankshot as rs
     >>> one = rs.Similarity([[0, 1, 2]], ["cat"], ["bus", "fox", "tiger"])
     >>> two = rs.Similarity([[10, 30, 20]], ["cat"], ["bus", "fox", "tiger"])
-    >>> rs.arithmetic_mean([one, two]).values
+    >>> rs.sources.arithmetic_mean([one, two]).values
     array([[0.  , 0.75, 0.75]])
     """
     return _merge_tables(tables, "arithmetic mean", lambda scaled: scaled)
@@ -223,7 +223,7 @@ def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> import rankshot as rs
     >>> one = rs.Similarity([[0, 1, 2]], ["cat"], ["bus", "fox", "tiger"])
     >>> two = rs.Similarity([[10, 30, 20]], ["cat"], ["bus", "fox", "tiger"])
-    >>> rs.geometric_mean([one, two]).values.round(3)
+    >>> rs.sources.geometric_mean([one, two]).values.round(3)
     array([[0.25 , 0.707, 0.707]])
     """
     logs = _merge_tables(tables, "geometric mean", lambda scaled: np.log(_replace_zeros(scaled)))
@@ -276,7 +276,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "people.csv")
     ...     _ = path.write_text("class,tiger,bus\ncat,0.9,0.1\ntruck,0.2,\n")
-    ...     table = rs.read_similarity(path)
+    ...     table = rs.sources.read_similarity(path)
     >>> table.source, table.values.tolist()
     ('people', [[0.9, 0.1], [0.2, nan]])
     """

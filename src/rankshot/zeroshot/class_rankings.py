@@ -17,7 +17,7 @@ from rankshot.sources.similarity import Similarity
 Floats = NDArray[np.floating]
 Order = Sequence[str | Sequence[str]]
 Orders = Mapping[str, Order | Sequence[Order]]
-"""For each target, its seen classes, most similar first; with raters, one such list per rater."""
+"""For each target, its seen classes, most similar first; or several such lists."""
 DECAY = 0.5
 """By default, place r of a ranking has the weight r^-DECAY."""
 LEAST_COHERENCE = 1.64
@@ -25,13 +25,13 @@ LEAST_COHERENCE = 1.64
 
 
 def as_rankings(
-    rankings: object, items: Sequence[str] | None = None, raters: Sequence[str] | None = None
+    rankings: object, items: Sequence[str] | None = None, raters: str | Sequence[str] | None = None
 ) -> Rankings:
     """Rankings of the seen classes ``items`` from `Rankings` or a dict of lists.
 
     Rankings that name only some of these classes become top-K rankings of all of them. A ranking
     that lists another class is refused: nothing is dropped. A dict has one list of seen classes per
-    class, most similar first; with ``raters``, one such list for each of them.
+    class, most similar first, or several; ``raters`` are those of all lists, one after the other.
     """
     if isinstance(rankings, Mapping):
         if items is None:
@@ -42,14 +42,7 @@ def as_rankings(
                 hint="use Rankings.from_orders(..., items=...), or pass a reference or examples as "
                 "Scores",
             )
-        lists = [(name, order) for name, order in rankings.items()]
-        names = None
-        if raters is not None:
-            lists = [(name, order) for name, orders in lists for order in orders]
-            names = [*raters] * len(rankings)
-        return Rankings.from_orders(
-            [order for _, order in lists], items=items, targets=[z for z, _ in lists], raters=names
-        )
+        return Rankings.from_orders(rankings, items=items, raters=raters)
     if isinstance(rankings, Similarity):
         raise InputError(
             "rankings", rankings.source, "is a table of similarities", hint="use its to_rankings()"

@@ -47,11 +47,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         by `scores_of`.
     rankings : Rankings or dict
         For each new class, rankings of the classes of the estimator. A dict has one list per new
-        class, most similar first; with ``raters``, one list for each of them. Rankings that list
-        only some of these classes, as read from a file, are treated as top-K rankings of all of
-        them.
-    raters : sequence of str, optional
-        The raters of a dict.
+        class, most similar first, or several. Rankings that list only some of these classes, as
+        read from a file, are treated as top-K rankings of all of them.
+    raters : str or sequence of str, optional
+        The rater of all lists of a dict, or one for each list.
     classes : {"new", "all"}
         The classes that `predict` may return: the new classes only, or the new and the seen
         classes (generalised zero-shot classification). In the second case, a `SeenAndNew` decides
@@ -102,7 +101,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: BaseEstimator,
         *,
         rankings: Rankings | Orders | None = None,
-        raters: Sequence[str] | None = None,
+        raters: str | Sequence[str] | None = None,
         classes: Literal["new", "all"] = "new",
         seen_loss: float | None = None,
         none: bool = False,

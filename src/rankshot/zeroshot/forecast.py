@@ -80,10 +80,28 @@ class Known(Protocol):
 class Trial:
     """One way to recognise the rehearsed classes, and how accurate it was.
 
-    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
-    ``"survey 1, WordNet 0.3"``.
-    The interval of the mean accuracy is from resamples of classes. ``correlations`` has the classes
-    of each fold, and the correlations of their decision values.
+    Attributes
+    ----------
+    what : str
+        In words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
+        ``"survey 1, WordNet 0.3"``.
+    settings : Settings
+    accuracy : Interval
+        The mean accuracy, with an interval from resamples of classes.
+    by_class : dict of str to float
+        The accuracy on each rehearsed class.
+    correlations : list
+        The classes of each fold, and the correlations of their decision values.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot import Settings, Trial
+    >>> from rankshot.zeroshot.metrics import Interval
+    >>> one, other = (
+    ...     Trial(f"k={k}", Settings(k=k), Interval(a, 0, 1), {"cat": a, "dog": a + 0.1}, [])
+    ...     for k, a in ((5, 0.5), (10, 0.7)))
+    >>> other.is_clearly_better(one)
+    True
     """
 
     what: str
@@ -93,9 +111,10 @@ class Trial:
     correlations: Sequence[Correlations] = field(repr=False)
 
     def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
-        """Whether the gain is larger than this number of standard errors over the classes.
+        """Whether the gain is larger than ``n_errors`` standard errors over the classes.
 
-        With few classes, the best of several trials is often best by chance.
+        With few classes, the best of several trials is often best by chance. The gain is that over
+        the ``other`` trial.
         """
         gain = np.array([self.by_class[name] - other.by_class[name] for name in self.by_class])
         return bool(gain.mean() > n_errors * gain.std(ddof=1) / np.sqrt(len(gain)))
@@ -107,6 +126,8 @@ class Forecast:
 
     Attributes
     ----------
+    known : Knowledge
+        What was rehearsed on.
     settings : Settings
         What was chosen: the weights of the sources, ``k``, ``decay``, whether to use a reference,
         the temperature that calibrates, and the weight of evidence.
@@ -125,6 +146,18 @@ class Forecast:
     predicted : Interval or None
         The mean accuracy on the new classes, with a 95% interval for these classes; None if there
         are no rankings of new classes, or none by raters (see `predict_accuracy`).
+
+    Examples
+    --------
+    >>> import numpy as np, rankshot as rs
+    >>> places = np.arange(12)
+    >>> names = [f"class{i:02}" for i in places]
+    >>> near = rs.Similarity(-abs(places[:, None] - places).astype(float), names, names)
+    >>> label = np.repeat(places, 10)
+    >>> noise = np.random.default_rng(0).normal(size=(120, 12))
+    >>> reference = rs.Scores(noise - abs(label[:, None] - places), names), np.array(names)[label]
+    >>> rs.Knowledge(near.to_rankings(), reference).rehearse(n_folds=3)
+    Forecast: .900 [.817, .975] on 12 held-out classes
     """
 
     known: Known

@@ -36,8 +36,8 @@ class Knowledge:
     ----------
     rankings : Rankings or dict
         Rankings of the seen classes, for each new class; for a rehearsal, of the labelled seen
-        classes as well. Or a dict with one list of seen classes, most similar first, per class;
-        with ``raters``, one such list for each rater. Rankings that name only some of the seen
+        classes as well. Or a dict with one list of seen classes, most similar first, per class, or
+        several such lists. Rankings that name only some of the seen
         classes become top-K rankings of all of them.
     reference : Scores, or scores and labels, optional
         Scores of varied inputs of seen classes that the classifier was not trained on, and their
@@ -47,8 +47,8 @@ class Knowledge:
     batch : Scores, optional
         Scores of the inputs themselves, without labels. They may be classified jointly (see
         `Settings`); and if they have evidence of another model, its weight is estimated on them.
-    raters : sequence of str, optional
-        The raters of a dict.
+    raters : str or sequence of str, optional
+        The rater of all lists of a dict, or one for each list.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Knowledge:
     reference: tuple[Scores, Labels | None] | None = None
     examples: tuple[Scores, Labels] | None = None
     batch: Scores | None = None
-    raters: Sequence[str] | None = None
+    raters: str | Sequence[str] | None = None
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Knowledge:
         reference: Scores | ArrayLike | Labelled | None = None,
         examples: Examples | None = None,
         batch: Scores | ArrayLike | None = None,
-        raters: Sequence[str] | None = None,
+        raters: str | Sequence[str] | None = None,
     ) -> None:
         scores, labels = reference if _is_pair(reference) else (reference, None)
         if examples is not None and not _is_pair(examples):

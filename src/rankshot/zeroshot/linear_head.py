@@ -45,6 +45,15 @@ class Predictor(ABC):
     """What everything that predicts new classes from scores has in common.
 
     ``classes_`` are the classes that may be predicted, sorted by name.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> isinstance(head, rs.zeroshot.Predictor), head.inner
+    (True, LinearHead: 2 classes from the scores of 2)
     """
 
     classes_: NDArray[np.str_]

@@ -110,7 +110,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Settings:
-        """The settings that `to_json` returned; unknown names are refused."""
+        """The settings in ``content``, which `to_json` returned; unknown names are refused."""
         known = [each.name for each in fields(cls)]
         for name in content:
             if name not in known:
@@ -124,7 +124,7 @@ class Settings:
 
     @classmethod
     def parse(cls, texts: list[str]) -> dict[str, object]:
-        """The names and values in texts of the form name=value, with values as in JSON."""
+        """The names and values in ``texts`` of the form name=value, with values as in JSON."""
         values: dict[str, object] = {}
         for text in texts:
             name, is_there, value = text.partition("=")

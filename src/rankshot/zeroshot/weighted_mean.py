@@ -194,7 +194,7 @@ class WeightedMean(Predictor, BaseEstimator):
         reference: Scores | ArrayLike | Labelled | None = None,
         examples: Examples | None = None,
         evidence: Scores | None = None,
-        raters: Sequence[str] | None = None,
+        raters: str | Sequence[str] | None = None,
     ) -> Self:
         """Learn from rankings of the new classes, and from whatever else is known.
 
@@ -214,8 +214,8 @@ class WeightedMean(Predictor, BaseEstimator):
         evidence : Scores, optional
             Scores with ``evidence``, of inputs like those to be classified; no labels are needed.
             All scores to be classified must have evidence of the same model.
-        raters : sequence of str, optional
-            The raters of a dict, whose values then are lists of one list per rater.
+        raters : str or sequence of str, optional
+            The rater of all lists of a dict, or one for each list.
         """
         self.require_parameters()
         tables = (reference[0] if isinstance(reference, tuple) else reference), evidence

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    prefix_errors,
+    quote_names,
+    suggest_name,
+)
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
@@ -149,9 +155,13 @@ def read_predictions(path: str | Path) -> Predictions:
     columns, _ = read_columns(path)
     found = [name for name in columns if name.startswith("P(") and name.endswith(")")]
     if not found:
-        raise RankshotError(
-            f"{path}: no columns such as 'P(cat)': write the probabilities of all classes, not "
-            f"only of the most probable ones; the columns are {quote_names(columns)}"
+        raise InputError(
+            "columns",
+            NO_VALUE,
+            "must have one such as 'P(cat)' per class: write the probabilities of all "
+            "classes, not only of the most probable ones; the columns are "
+            f"{quote_names(columns)}",
+            where=str(path),
         )
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
@@ -161,7 +171,9 @@ def read_predictions(path: str | Path) -> Predictions:
     for row, label in enumerate(labels):
         if label not in known:
             hint = suggest_name(label, known)
-            raise RankshotError(f"{table.where(row)}: no column 'P({label})' for this label{hint}")
+            raise InputError(
+                "label", label, f"has no column 'P({label})'{hint}", where=table.where(row)
+            )
     _require_probabilities(table.numbers, table.where, found)
     return Predictions(as_text_array(ids), as_text_array(labels), targets, table.numbers)
 
@@ -175,9 +187,7 @@ def _require_probabilities(
         return
     # NaN is neither less nor more than anything.
     row, j = np.argwhere(~((table >= least) & (table <= most)))[0]
-    raise RankshotError(
-        f"{where(int(row))}: {names[j]!r} is {table[row, j]}, which is not a probability"
-    )
+    raise InputError(names[j], float(table[row, j]), "is not a probability", where=where(int(row)))
 
 
 # -------------------------------------------------------------------- writing
@@ -207,9 +217,11 @@ class PredictionWriter:
         names = [str(name) for name in (numbers if ids is None else ids)]
         given = [str(label) for label in labels]
         if table.shape != (len(names), len(self.targets)) or len(given) != len(names):
-            raise RankshotError(
-                f"{len(names)} ids, {len(given)} labels and probabilities of shape {table.shape}, "
-                f"not {(len(names), len(self.targets))}"
+            raise InputError(
+                "proba",
+                table.shape,
+                f"must have the shape {(len(names), len(self.targets))}, with as many labels "
+                f"({len(given)})",
             )
         _require_probabilities(table, lambda row: f"row {self.n_rows + row}", self.targets)
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
@@ -218,9 +230,11 @@ class PredictionWriter:
             codes[rejected] = most_probable(table[rejected])
             if (codes < 0).any():
                 row = int(np.argmax(codes < 0))
-                raise RankshotError(
-                    f"row {self.n_rows + row}: the label {short_repr(given[row])} is not one of "
-                    f"the classes{suggest_name(given[row], self.targets)}"
+                raise InputError(
+                    "label",
+                    given[row],
+                    f"is not one of the classes{suggest_name(given[row], self.targets)}",
+                    where=f"row {self.n_rows + row}",
                 )
         rows = np.arange(len(table))
         chosen = table[rows, codes]
@@ -272,23 +286,33 @@ def read_truth(
     table = read_table(path, [LABEL, ID] if has_ids else [LABEL])
     labels = [label if label.strip() else "" for label in table.texts[0]]
     if "" in labels and not partial:
-        raise RankshotError(f"{table.where(labels.index(''))}: the label is empty")
+        raise InputError("label", NO_VALUE, "is empty", where=table.where(labels.index("")))
     if has_ids:
         row_of: dict[str, int] = {}
         for row, name in enumerate(table.require_text(1)):
             if (before := row_of.setdefault(name, row)) != row:
-                problem = f"the id {short_repr(name)} is also in {table.where(before)}; remove one"
-                raise RankshotError(f"{table.where(row)}: {problem}")
+                raise InputError(
+                    "id",
+                    name,
+                    f"is also in {table.where(before)}; remove one",
+                    where=table.where(row),
+                )
         labels = [labels[row_of[name]] if name in row_of else "" for name in ids]
     elif len(labels) != len(ids):
-        raise RankshotError(
-            f"{path}: {len(labels)} labels for {len(ids)} inputs; without a column {ID!r} "
-            "there must be one label per input"
+        raise InputError(
+            "labels",
+            len(labels),
+            f"is the number of labels, but there are {len(ids)} inputs; without a column "
+            f"{ID!r} there must be one label per input",
+            where=str(path),
         )
     missing = [name for name, label in zip(ids, labels, strict=True) if not label]
     if missing and (not partial or len(missing) == len(ids)):
-        raise RankshotError(
-            f"{path}: no label for {len(missing)} of the {len(ids)} inputs: {quote_names(missing)}"
+        raise InputError(
+            "label",
+            missing[0],
+            f"is an input without a label ({len(missing)} of {len(ids)} have none)",
+            where=str(path),
         )
     return as_text_array(labels)
 

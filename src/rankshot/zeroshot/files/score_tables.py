@@ -22,7 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.columns import ColumnReader
-from rankshot.core.errors import RankshotError, RowError, format_count, prefix_errors, quote_names
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    RankshotError,
+    RowError,
+    format_count,
+    prefix_errors,
+    quote_names,
+)
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     BATCH_CELLS,
@@ -150,8 +158,11 @@ class ScoreTable:
         rule = "without a column id, inputs are numbered from 0"
         if self.has_ids:
             rule = f"the first ids are {quote_names(next(self.inputs())[0][:3])}"
-        raise RankshotError(
-            f"{where(missing[0])}{quote_names(missing)} not found in {self.path}; {rule}"
+        raise InputError(
+            "id",
+            missing[0],
+            f"is not found in {self.path}; {rule}",
+            where=where(missing[0]).strip(),
         )
 
     def sample(self, *, features: bool = False) -> Scores:
@@ -202,9 +213,12 @@ class ScoreTable:
     def require_distinct(self, found: Counter[str]) -> None:
         """Raise if an id occurs twice."""
         if repeated := [name for name, n in found.items() if n > 1]:
-            raise RankshotError(
-                f"{self.path}: {format_count(len(repeated), 'id')} more than once: "
-                f"{quote_names(repeated)}; every input needs an id of its own"
+            raise InputError(
+                "id",
+                repeated[0],
+                f"occurs more than once ({format_count(len(repeated), 'id')}: "
+                f"{quote_names(repeated)}); every input needs an id of its own",
+                where=str(self.path),
             )
 
     def _read_batches(
@@ -217,7 +231,9 @@ class ScoreTable:
                 header = _read_header(path)
                 # The number of features is not known to a part without rows.
                 if header[:3] != own[:3] or (header[3] != own[3] and header[4] != 0):
-                    raise RankshotError(f"{path}: its columns differ from those of the first table")
+                    raise InputError(
+                        "columns", NO_VALUE, "differ from those of the first table", where=str(path)
+                    )
             batches = read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
             with ExitStack() as stack:
                 more = None
@@ -275,7 +291,7 @@ def open_scores(
     if path.is_dir():
         n_rows = None
     elif n_rows == 0 and not allow_empty:
-        raise RankshotError(f"{path}: the table has no rows")
+        raise InputError("table", NO_VALUE, "has no rows", where=str(path))
     rows = min(batch_rows or _count_batch_rows(items, kind, n_features), sys.maxsize)
     return ScoreTable(path, items, kind, has_ids, n_rows, rows, n_features, header_of=part)
 
@@ -288,13 +304,15 @@ def _list_parts(path: Path) -> list[Path]:
     """Return a file, or the parts of a dataset in a folder, sorted by name."""
     if not path.is_dir():
         if path.suffix not in TABLE_ENDINGS and not path.exists():
-            raise RankshotError(f"{path}: no such file or folder")
+            raise InputError("path", NO_VALUE, "does not exist", where=str(path))
         require_ending(path, TABLE_ENDINGS)
         return [path]
     names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
     parts = [path / name for name in names if not str(name).startswith(("_", "."))]
     if not parts:
-        raise RankshotError(f"{path}: no parts (.parquet) of a table of scores in this folder")
+        raise InputError(
+            "scores", NO_VALUE, "has no parts (.parquet) of a table of scores", where=str(path)
+        )
     return parts
 
 
@@ -331,14 +349,21 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the seen classes: the names of all columns except ``id``."""
     items = [name for name in columns if name != ID]
     if not items or len(columns) - len(items) > 1:
-        raise RankshotError(
-            f"{path}: expected one column per seen class, and at most one named {ID!r}; the "
-            f"columns are {quote_names(columns)}"
+        raise InputError(
+            "columns",
+            NO_VALUE,
+            f"must be one per seen class, and at most one named {ID!r}; the columns are "
+            f"{quote_names(columns)}",
+            where=str(path),
         )
     if "" in columns:
-        raise RankshotError(
-            f"{path}: column {columns.index('') + 1} has no name. If it is the index of pandas, "
-            f"write it with index_label={ID!r}, or leave it out with index=False"
+        raise InputError(
+            "column",
+            columns.index("") + 1,
+            "has no name",
+            where=str(path),
+            hint=f"if it is the index of pandas, write it with index_label={ID!r}, or leave it "
+            "out with index=False",
         )
     with prefix_errors(path):
         return as_names(items, "the header")
@@ -374,8 +399,11 @@ def _read_features(path: Path) -> Generator[Table, None, None]:
             column = batch.column(0)
             flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
             if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in NUMBERS:
-                raise RankshotError(
-                    f"{path}: the column {FEATURES!r} must have lists of numbers, all of one length"
+                raise InputError(
+                    "column",
+                    FEATURES,
+                    "must have lists of numbers, all of one length",
+                    where=str(path),
                 )
             yield flat.reshape(len(column), -1)
 
@@ -389,14 +417,19 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
     if ending == ".parquet":
         import_pyarrow("pyarrow.parquet")
     if ID in items:
-        raise RankshotError(f"{path}: a class is called {ID!r}, like the column of ids; rename it")
+        raise InputError(
+            "class", ID, "is also the name of the column of ids: rename it", where=str(path)
+        )
     if FEATURES in items and ending == ".parquet":
-        raise RankshotError(
-            f"{path}: a class is called {FEATURES!r}, like another column; rename it"
+        raise InputError(
+            "class", FEATURES, "is also the name of another column: rename it", where=str(path)
         )
     if kind == "one-vs-one" and ending == ".csv":
-        raise RankshotError(
-            f"{path}: one-vs-one scores have a column per pair; write .parquet instead"
+        raise InputError(
+            "path",
+            NO_VALUE,
+            "must end in .parquet: one-vs-one scores have a column per pair",
+            where=str(path),
         )
 
 
@@ -437,9 +470,12 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     if table.kind == ONE_VS_ONE:
         return ONE_VS_ONE
     if are_probabilities(values, 100):
-        raise RankshotError(
-            f"{table.path}: the scores look like percentages, from 0 to 100 with a sum of 100: "
-            "divide them by 100, or give the score type logits"
+        raise InputError(
+            "scores",
+            NO_VALUE,
+            "look like percentages, from 0 to 100 with a sum of 100: divide them by 100, or "
+            "give the score type logits",
+            where=str(table.path),
         )
     return PROBABILITIES if are_probabilities(values) else LOGITS
 
@@ -452,13 +488,20 @@ def require_score_type(
     ``values`` are its first rows, and ``given`` the type that the user says they have, or auto.
     """
     if given not in {AUTO, fitted}:
-        raise RankshotError(f"score type {given}: the head in {origin} was fitted for {fitted}")
+        raise InputError(
+            "score_type",
+            given,
+            f"is not that of the head in {origin}, which was fitted for {fitted}",
+        )
     found = guess_score_type(values, table)
     odd = given == AUTO and {found, fitted} == {LOGITS, PROBABILITIES}
     if odd or found == ONE_VS_ONE != fitted:
-        raise RankshotError(
-            f"{table.path}: the scores look like {found}, and the head in {origin} was fitted for "
-            f"{fitted}{f'; if they are {fitted}, give this score type' if odd else ''}"
+        raise InputError(
+            "score_type",
+            found,
+            f"is what the scores look like, and the head in {origin} was fitted for {fitted}",
+            where=str(table.path),
+            hint=f"if they are {fitted}, give this score type" if odd else "",
         )
 
 
@@ -474,9 +517,11 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
         kind = ONE_VS_ONE
     if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.kind}:
         columns = "pair of classes" if table.kind == ONE_VS_ONE else "class"
-        raise RankshotError(
-            f"{table.path}: has one column per {columns}, which does not match the score type "
-            f"{score_type}"
+        raise InputError(
+            "score_type",
+            score_type,
+            f"does not match one column per {columns}",
+            where=str(table.path),
         )
     is_log = not score_type.endswith(PROBABILITIES)
     make = Scores.from_validated if is_log else Scores.from_probabilities
@@ -530,9 +575,12 @@ def name_by_columns(
     """
     wanted = head.inner.n_features
     if wanted not in {0, table.n_features} and table.n_rows != 0:
-        raise RankshotError(
-            f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "
-            f"{table.n_features}: give the scores with features of the same model (.parquet)"
+        raise InputError(
+            "scores",
+            NO_VALUE,
+            f"has {table.n_features} features, and {origin} was fitted to examples with {wanted}",
+            where=str(table.path),
+            hint="give the scores with features of the same model (.parquet)",
         )
     column_of = find_columns(head.inner.seen, table, origin)
     named = head.rename_seen(column_of) if column_of else head
@@ -541,8 +589,10 @@ def name_by_columns(
     if missing or unknown:
         told = [f"it has no column {quote_names(missing)}"] if missing else []
         told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
-        raise RankshotError(
-            f"{table.path}: needs the seen classes that {origin} was fitted for: "
-            f"{', and '.join(told)}"
+        raise InputError(
+            "scores",
+            NO_VALUE,
+            f"needs the seen classes that {origin} was fitted for: {', and '.join(told)}",
+            where=str(table.path),
         )
     return named, column_of

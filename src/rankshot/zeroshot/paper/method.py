@@ -43,7 +43,7 @@ class Method(BaseEstimator, ABC):
         return len(self.items_) + len(self.classes_)
 
     def log_posterior(self, scores: Scores | ArrayLike) -> Doubles:
-        """Log-posteriors before they are divided by the temperature and normalised."""
+        """Log-posteriors of ``scores``, not divided by the temperature and not normalised."""
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         result = np.empty((len(table), len(self.classes_)))
@@ -52,16 +52,16 @@ class Method(BaseEstimator, ABC):
         return result
 
     def log_proba(self, scores: Scores | ArrayLike) -> Doubles:
-        """Log-probabilities: one row per input, one column per class as in ``classes_``."""
+        """Log-probabilities of ``scores``: one row per input, one column per class."""
         values = self.log_posterior(scores) / self.temperature_
         # If all classes are impossible, all are equally probable.
         values[np.isneginf(values).all(axis=1)] = 0.0
         return np.asarray(log_softmax(values, axis=1))
 
     def predict_proba(self, scores: Scores | ArrayLike) -> Doubles:
-        """Probabilities: one row per input, one column per class as in ``classes_``."""
+        """Probabilities of ``scores``: one row per input, one column per class in ``classes_``."""
         return np.asarray(np.exp(self.log_proba(scores)))
 
     def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
-        """The most probable class of each input; among equals, the first by name."""
+        """The most probable class for each row of ``scores``; among equals, the first by name."""
         return self.classes_[most_probable(self.log_proba(scores))]

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, StaticPool
-from sqlalchemy.schema import CreateColumn
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.web.guards import Signer, are_equal
@@ -119,8 +118,8 @@ EVENT = sa.Table(
     sa.Column("detail", sa.Text, nullable=False),
 )
 NEWEST_VERSION = 5
-# That of rankshot 0.2.0.
-OLDEST_VERSION = 2
+# That of rankshot 0.3.
+OLDEST_VERSION = 4
 RESTORE = "see 'Restore a backup' in the guide to running a survey on a server"
 # How long a writer waits for the others.
 BUSY_SECONDS = 60.0
@@ -310,35 +309,22 @@ def migrate(connection: sa.Connection, place: Path | str) -> None:
     version = read_version(connection, place)
     if version == NEWEST_VERSION:
         return
-    METADATA.create_all(connection)
     if version == 0:
+        METADATA.create_all(connection)
         new = {"version": NEWEST_VERSION, "secret": secrets.token_hex(32)}
         connection.execute(SURVEY.insert().values(new))
         return
-    inspector = sa.inspect(connection)
-    known = {name: _list_columns(inspector, name) for name in inspector.get_table_names()}
-    if "condition" in known["question"]:
-        conditions = sa.text("SELECT condition FROM question WHERE condition <> '' LIMIT 1")
-        if condition := connection.execute(conditions).scalar():
-            raise InputError(
-                "database",
-                _show_place(place),
-                f"has the condition {condition!r} of an experiment, which only rankshot 0.3 reads",
-                hint="export its answers with rankshot 0.3",
-            )
-    for table in METADATA.sorted_tables:
-        for column in table.c:
-            if column.name not in known[table.name]:
-                new_column = CreateColumn(column).compile(dialect=connection.dialect)
-                connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {new_column}"))
-    if "withdrawn" in known:
-        # Answers of people who withdrew, which version 0.3 kept for a day.
-        connection.execute(sa.text("DROP TABLE withdrawn"))
+    # Version 4 also had conditions of experiments, and kept withdrawn answers for a day.
+    conditions = sa.text("SELECT condition FROM question WHERE condition <> '' LIMIT 1")
+    if condition := connection.execute(conditions).scalar():
+        raise InputError(
+            "database",
+            _show_place(place),
+            f"has the condition {condition!r} of an experiment, which only rankshot 0.3 reads",
+            hint="export its answers with rankshot 0.3",
+        )
+    connection.execute(sa.text("DROP TABLE withdrawn"))
     connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
-
-
-def _list_columns(inspector: Any, table: str) -> set[str]:
-    return {column["name"] for column in inspector.get_columns(table)}
 
 
 def read_version(connection: sa.Connection, place: Path | str) -> int:
@@ -359,7 +345,7 @@ def read_version(connection: sa.Connection, place: Path | str) -> int:
             "database",
             _show_place(place),
             f"has schema version {version}; {OLDEST_VERSION} to {NEWEST_VERSION} can be read",
-            hint="upgrade rankshot-survey for a newer one; open older ones with rankshot 0.2.0",
+            hint="upgrade rankshot-survey for a newer one; open older ones with rankshot 0.3",
         )
     return version
 
