@@ -40,6 +40,7 @@ from rankshot.zeroshot.predicted_accuracy import (
     predict_mean_accuracy,
 )
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
@@ -520,8 +521,6 @@ FIXED = {
         ),
         "a value of the method's own paper",
     ),
-    f"{GATE}.RIDGE": "a weak penalty",
-    f"{GATE}.NONE_SHARE": "a share of inputs, which is given",
     **dict.fromkeys(
         (f"{LIKELIHOOD}.ProbabilisticRanking.k", f"{LIKELIHOOD}.ProbabilisticRanking.decay"),
         "the number of WeightedMean",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -15,7 +15,7 @@ from scipy.special import digamma, log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, row_blocks
+from rankshot.core.arrays import Array
 from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
@@ -26,7 +26,7 @@ from rankshot.zeroshot.scores import (
     Scores,
     as_scores,
     count_effective,
-    standardize_rows,
+    standardize_blocks,
 )
 from rankshot.zeroshot.weighted_mean import Examples, WeightedMean
 
@@ -198,7 +198,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         base = head
         if examples is not None and isinstance(fitted, WeightedMean):
             base = self._add_rankings(fitted)
-        components = find_components(table, base.evidence if examples is None else ())
+        components = find_components(table)
         log_proba = np.asarray(base.log_proba(table), np.float64)
         points = components.transform(table)
         data = Data(points, log_proba, np.zeros((0, points.shape[1])), np.zeros((0, L)))
@@ -220,12 +220,7 @@ class BatchRefinement(Predictor, BaseEstimator):
             temperature = calibrating_temperature(log_share, confidence)
         # Columns of features and evidence keep their slopes.
         all_slopes = base.slopes / base.temperature
-        C = len(base.seen)
-        all_slopes[:, base.blocks["scores"]] += slopes[:C].T
-        if components.evidence:
-            # The mean of the evidence of an input is subtracted from the slopes instead.
-            of_evidence = slopes[C:] - slopes[C:].mean(axis=0)
-            all_slopes[:, base.blocks["evidence"]] += of_evidence.T
+        all_slopes[:, base.blocks["scores"]] += slopes.T
         self.head_ = replace(
             base,
             slopes=all_slopes,
@@ -287,47 +282,31 @@ class BatchRefinement(Predictor, BaseEstimator):
 
 
 class Components(NamedTuple):
-    """The principal components of the columns of a batch.
-
-    These are its standardised scores, and another model's scores of the classes ``evidence``.
-    """
+    """The principal components of the standardised scores of a batch."""
 
     center: Floats
     axes: Floats
-    evidence: tuple[str, ...]
 
     def transform(self, table: Scores) -> Floats:
-        """Inputs along the components."""
-        blocks = _iterate_columns(table, self.evidence)
-        return np.concatenate([(x - self.center) @ self.axes for x in blocks])
+        """Scores along the components."""
+        blocks = standardize_blocks(table)
+        return np.concatenate([(f - self.center) @ self.axes for f in blocks])
 
 
-def find_components(table: Scores, evidence: tuple[str, ...] = ()) -> Components:
-    """The principal components of a batch; scores and evidence have the same variance in all."""
+def find_components(table: Scores) -> Components:
+    """The principal components of a batch."""
     n, C = len(table), len(table.items)
-    d = C + len(evidence)
-    center = sum((x.sum(axis=0) for x in _iterate_columns(table, evidence)), np.zeros(d)) / n
-    scatter = np.zeros((d, d))
-    for x in _iterate_columns(table, evidence):
-        scatter += (x - center).T @ (x - center) / n
+    center = sum((f.sum(axis=0) for f in standardize_blocks(table)), np.zeros(C)) / n
+    scatter = np.zeros((C, C))
+    for f in standardize_blocks(table):
+        scatter += (f - center).T @ (f - center) / n
     std = np.sqrt(scatter.diagonal())
     eps = np.finfo(table.values.dtype).eps
     rounding = ROUNDING_UNITS * eps * np.abs(table.values).max()
-    std[:C][std[:C] * table.values.std() <= rounding] = 1.0
-    std[C:] = np.where(std[C:] > LEAST_SPREAD, std[C:], 1.0) * np.sqrt(len(evidence) / C)
-    k = min(d, MOST_DIRECTIONS)
-    axes = eigh(scatter / np.outer(std, std), subset_by_index=[d - k, d - 1])[1]
-    return Components(center, axes / std[:, None], evidence)
-
-
-def _iterate_columns(table: Scores, evidence: tuple[str, ...]) -> Iterator[Floats]:
-    """Blocks of rows: standardised scores, and evidence less its mean."""
-    for rows in row_blocks(len(table), table.values.shape[1] + len(evidence)):
-        f = standardize_rows(table.values[rows])
-        if evidence:
-            other = np.asarray(table.evidence_of(evidence)[rows], np.float64)
-            f = np.hstack([f, other - other.mean(axis=1, keepdims=True)])
-        yield f
+    std[std * table.values.std() <= rounding] = 1.0
+    d = min(C, MOST_DIRECTIONS)
+    axes = eigh(scatter / np.outer(std, std), subset_by_index=[C - d, C - 1])[1]
+    return Components(center, axes / std[:, None])
 
 
 def run_em(
