@@ -64,8 +64,8 @@ ax.legend()
 plt.show()
 
 # %%
-# Right of the line, a new intent is predicted. Out-of-scope requests are new as well, in a way: they
-# fit none of the intents, and they are the hardest to find.
+# Right of the line, a new intent is predicted. Out-of-scope requests fit none of the intents, and
+# they are the hardest to find.
 #
 # The accuracy
 # ------------
