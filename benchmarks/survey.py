@@ -58,7 +58,7 @@ FILES = ("survey.css", "question.js", "icon.svg", "survey.css", "question.js")
 FAST = 300
 """Up to this many participants have only one connection each."""
 TOKEN = "a token of the benchmark"
-RATIO, SHARE, GROWTH, PAGE_SECONDS = 2.0, 0.6, 1.15, 0.05
+RATIO, SHARE, GROWTH, PAGE_SECONDS = 3.0, 0.6, 1.15, 0.05
 """CPU per answer and answers per second against a plain handler with the same database, both asked
 of SQLite only: with PostgreSQL, most of the time goes into talking to its server; memory at the end
 of a run against its start; and the time of a page (95 % are faster) if people answer at their own

@@ -7,13 +7,11 @@ import shlex
 import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-import typer
 
 import rankshot as rs
 from rankshot.cli import main
@@ -54,10 +52,6 @@ dog,.15,.8,.5,.45,.1
 """
 
 
-get_command = cache(typer.main.get_command)
-"""Builds the command once: that takes longer than most runs of it."""
-
-
 class Done(NamedTuple):
     """The exit status and the output of a run of the command."""
 
@@ -74,7 +68,6 @@ def rankshot(words, typed=""):
     try:
         with (
             patch.object(sys, "argv", ["rankshot", *words]),
-            patch.object(typer.main, "get_command", get_command),
             patch.object(sys, "stdin", io.StringIO(typed)),
             redirect_stdout(out),
             redirect_stderr(err),

@@ -84,31 +84,29 @@ plt.show()
 # %%
 # Which judge differs?
 # --------------------
-# :func:`~rankshot.leaderboards.rater_reliability` compares the votes of each judge with a model of
-# all other votes. *Agreement* is the share of votes for the item that the others prefer, and
-# *expected* is this share for a judge like the others. *Reliability* is 1 for such a judge and 0.5
-# for random votes:
+# :func:`~rankshot.leaderboards.rater_agreement` compares the votes of each judge with all votes.
+# *Agreement* is the share of votes for the item with the higher rating, and *expected* is this
+# share if the votes of each pair were shared out among its judges at random. A small p-value means
+# that chance does not explain the difference:
 
-votes = rs.Rankings.from_votes(path)
-reliabilities = rs.leaderboards.rater_reliability(votes)
-print("judge     agreement  expected  reliability  p-value")
-for one in reliabilities:
-    print(f"{one.rater:<9}{one.agreement:10.2f}{one.expected:10.2f}", end="")
-    print(f"{one.reliability:13.2f}{one.p_value:9.2g}")
+votes = rs.leaderboards.read_votes(path)
+print(votes)
+judges = rs.leaderboards.rater_agreement(votes)
+print("judge     agreement  expected  p-value")
+for one in judges:
+    print(f"{one.rater:<9}{one.agreement:10.2f}{one.expected:10.2f}{one.p_value:9.2g}")
 
 _, ax = plt.subplots(figsize=(5.6, 2.8), layout="constrained")
-colours = ["C1" if one.p_value < 0.05 else "C0" for one in reliabilities]
-ax.bar(
-    [one.rater for one in reliabilities], [one.reliability for one in reliabilities], color=colours
-)
-ax.axhline(0.5, color="0.5", linewidth=1)
-ax.set(ylabel="reliability", ylim=(0, 1.05))
+colours = ["C1" if one.p_value < 0.05 else "C0" for one in judges]
+names = [one.rater for one in judges]
+ax.bar(names, [one.agreement - one.expected for one in judges], color=colours)
+ax.axhline(0, color="0.5", linewidth=1)
+ax.set(ylabel="agreement minus expected")
 ax.tick_params(axis="x", rotation=30)
 plt.show()
 
 # %%
-# The judge ``llm 5`` votes at random: its reliability is close to the line at 0.5. Without that
-# judge, and corrected for length and position:
+# The judge ``llm 5`` votes at random. Without that judge, and corrected for length and position:
 
 kept = [dict(zip(header, row, strict=True)) for row in rows if row[3] != "llm 5"]
 print(rs.leaderboard(kept, covariates=["length", "position"]))

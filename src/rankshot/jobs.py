@@ -52,7 +52,7 @@ from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 
-__all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
+__all__ = ["JobRun", "Part", "classify", "classify_table", "list_parts", "map_files"]
 ENDING = ".parquet"
 ON_ERROR = ("stop", "skip")
 KEY, SETTINGS, SUMMARY = "rankshot.input", "rankshot.settings", "rankshot.summary"
@@ -496,6 +496,48 @@ def require_outside(output: str | Path, dataset: object, parts: Sequence[Part]) 
 
 
 # -------------------------------------------------------------------- classify
+
+
+def classify_table(
+    scores: str | Path,
+    head: str | Path,
+    output: str | Path,
+    *,
+    score_type: str = AUTO,
+    reject_below: float | None = None,
+    top: int | None = None,
+) -> Counter[str]:
+    r"""Classify one table of scores by a saved head, in blocks; count how often each class occurs.
+
+    Parameters
+    ----------
+    scores : str or Path
+        The table (.csv, .parquet).
+    head, score_type, reject_below, top
+        As for `classify`.
+    output : str or Path
+        The predictions to write (.csv, .parquet).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> from rankshot.jobs import classify_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder)
+    ...     _ = (path / "scores.csv").write_text("bus,leopard\\n4,1\\n1,3\\n")
+    ...     rankings = {"cat": ["leopard"], "truck": ["bus"]}
+    ...     rs.recognise(path / "scores.csv", rankings).head.save(path / "new.rankshot")
+    ...     classify_table(path / "scores.csv", path / "new.rankshot", path / "out.csv")
+    Counter({'truck': 1, 'cat': 1})
+    """
+    fitted = load_head(head)
+    part = Part(Path(scores).stem, Path(scores), "")
+    found = _find_score_type([part], fitted, str(head), score_type, "stop")
+    table = replace(open_scores(scores), score_type=found)
+    named, _ = name_by_columns(fitted, table, head)
+    return classify_to_file(table, named, Path(output), reject_below, top)
 
 
 def classify(

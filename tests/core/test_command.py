@@ -51,7 +51,7 @@ def fails(capsys):
     before = signal.getsignal(signal.SIGTERM)
 
     def call(*words):
-        app = make_app("tool", "A tool.", "1", {"work": f"{__name__}:work"})
+        app = make_app("tool", "A tool.", "1", {"Work": [work]})
         with pytest.raises(SystemExit) as caught:
             run(app, words)
         return caught.value.code, capsys.readouterr().err

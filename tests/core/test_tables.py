@@ -9,7 +9,7 @@ import pytest
 from rankshot import RankshotError
 from rankshot.core import tables
 from rankshot.core.tables import (
-    Rule,
+    NumberCheck,
     as_frame,
     frame_to_matrix,
     open_writer,
@@ -20,8 +20,8 @@ from rankshot.core.tables import (
 
 ENDINGS = [".csv", ".parquet"]
 LIBRARIES = ["pandas", "polars", "pyarrow"]
-RULE = Rule("numbers must be finite", limit=1e30)
-MISSING = Rule("numbers must be finite", allow_missing=True)
+RULE = NumberCheck("numbers must be finite", limit=1e30)
+MISSING = NumberCheck("numbers must be finite", allow_missing=True)
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,6 @@
 """Checks of numbers, options and names; how messages quote values; progress."""
 
-import io
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     as_name,
     as_names,
@@ -134,13 +131,3 @@ def test_a_row_is_numbered():
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.problem, again.row) == (str(caught.value), caught.value.problem, 0)
     assert isinstance(again, rs.RankshotError)
-
-
-def test_progress_rewrites_its_line_on_a_terminal(monkeypatch):
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", stream)
-    with ProgressLine("fit", enabled=True) as line:
-        line.update("one")
-        line.update("two")
-    assert stream.getvalue() == "\r\x1b[Kfit: one\r\x1b[Kfit: two\n"

@@ -54,17 +54,19 @@ def write_many(folder, n=300):
     (folder / "many.csv").write_text("\n".join(["id,bus,fox,leopard,tiger,tram", *rows]) + "\n")
     texts = [f't{i},"a text, number {i}"' for i in range(n)]
     (folder / "texts.csv").write_text("\n".join(["id,text", *texts]) + "\n")
+    words = f"recognise {folder}/many.csv --rankings {folder}/rankings.jsonl --folder {folder}/many"
+    assert rankshot(words).status == 0
 
 
 def kill_under_load(folder, n_kills, n_threads=4):
     """Label all the time, and kill the server again and again; yield it in each of its lives."""
     write_many(folder)
-    server = Server(folder, "many.csv", "--rankings", "rankings.jsonl", "--inputs", "texts.csv")
+    server = Server(folder, "many", "--inputs", "texts.csv")
     acknowledged = {}
 
     def read_labels():
         """Return the labels that a new process has found, by row."""
-        text = (folder / "many.rankshot-review" / "labels.csv").read_text()
+        text = (folder / "many" / "review" / "labels.csv").read_text()
         return {int(line[1:].split(",")[0]): line.split(",")[1] for line in text.split()[1:]}
 
     for life in range(n_kills):
@@ -110,16 +112,16 @@ def test_a_kill_under_load_loses_nothing_acknowledged(folder):
         f"a text, number {i}" for i in (17, *range(170, 180))
     }
     server.ask("api/labels", {"labels": [[299, "cat"]]})
-    assert "300 inputs, 0 labels so far; kept in many.rankshot-review" in server.said
+    assert "300 inputs, 0 labels so far; kept in many/review" in server.said
     server = next(lives)
     n_labelled = server.ask("api/state")["n_labelled"]
     assert n_labelled > 1
     assert f" {n_labelled} labels so far" in server.said
     # The results are there from the beginning, and `--examples` takes the labels.
-    labels = folder / "many.rankshot-review" / "labels.csv"
+    labels = folder / "many" / "review" / "labels.csv"
     assert labels.read_text().startswith("id,label\n")
     assert "t299,cat\n" in labels.read_text()
-    busy = rankshot(f"review {folder}/many.csv --rankings {folder}/rankings.jsonl")
+    busy = rankshot(f"review {folder}/many")
     assert "in use by another process" in busy.err
     assert list(lives) == []
 
@@ -130,20 +132,20 @@ def test_ten_kills_under_load_lose_nothing_acknowledged(folder):
     assert len(list(kill_under_load(folder, 10))) == 11
 
 
-def test_the_network_needs_a_token(folder):
-    words = f"review {folder}/scores.csv --rankings {folder}/rankings.jsonl --host 0.0.0.0"
-    assert "set RANKSHOT_REVIEW_TOKEN" in rankshot(words).err
-
-
-def test_what_cannot_be_reviewed(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("review run --host 0.0.0.0", "--host"),
+        ("review empty", "empty"),
+        ("review run --inputs empty", "empty"),
+        ("review run --port 70000", "--port"),
+        ("review run --csv rankings.jsonl", "rankings.jsonl"),
+    ],
+)
+def test_what_cannot_be_reviewed(folder, monkeypatch, words, named):
     monkeypatch.chdir(folder)
     (folder / "empty").mkdir()
-    for words, message in {
-        "review scores.csv": "give --rankings FILE, the rankings of the new classes",
-        "review empty": "is not a folder of `rankshot recognise`",
-        "review scores.csv --rankings rankings.jsonl --inputs empty": "has none of the inputs",
-        "review scores.csv --rankings rankings.jsonl --port 70000": "--port must be",
-    }.items():
-        done = rankshot(words)
-        assert message in done.err, done.err
-        assert done.status == 2
+    assert rankshot("recognise scores.csv --rankings rankings.jsonl --folder run").status == 0
+    done = rankshot(words)
+    assert done.status == 2
+    assert named in done.err

@@ -109,10 +109,10 @@ def test_each_display_has_its_plot_in_guide_and_reference():
 
 
 def test_a_page_has_a_description_a_preview_and_a_link_to_its_source():
-    text = (SITE / "guide" / "votes.html").read_text(encoding="utf-8")
+    text = (SITE / "guide" / "leaderboards.html").read_text(encoding="utf-8")
     assert '<meta name="description" content="You have votes' in text
     assert 'property="og:image"' in text
-    assert "/edit/main/docs/guide/votes.md" in text
+    assert "/edit/main/docs/guide/leaderboards.md" in text
     example = SITE / "gallery" / "rankings" / "04_leaderboard.html"
     assert "/edit/main/examples/rankings/04_leaderboard.py" in example.read_text(encoding="utf-8")
 

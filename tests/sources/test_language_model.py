@@ -95,7 +95,7 @@ def failure(model, targets=("cat",)):
 
 def test_rankings_are_the_hidden_preference(make, oracle, capsys):
     assert make().rankings(iter(TARGETS), iter(ITEMS), verbose=True) == expected()
-    assert "6 of 6 answers" in capsys.readouterr().err
+    assert "6/6" in capsys.readouterr().err
     assert len(oracle.prompts) == 6
     assert (
         'shown many ordinary photographs of "cat". Which items will it predict' in oracle.prompts[0]

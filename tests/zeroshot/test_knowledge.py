@@ -44,7 +44,7 @@ def test_a_dict_of_lists_is_one_rater_unless_raters_are_named(tables):
     assert known.seen == ITEMS
     assert known.rankings.orders() == [["a", ["b", "c"]], ["e"]]
     raters = rs.Knowledge(
-        {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}, batch=batch, raters=["me", "you"] * 2
+        {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}, batch=batch, raters=["me", "you"]
     )
     assert raters.rankings.rater_names == ("me", "you")
     assert len(raters.rankings) == 4
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(tables):
 
 
 def test_settings_are_data(tmp_path):
-    settings = Settings(k=None, decay=0.2, source_weights={"": 1.0})
+    settings = Settings(k=None, decay=0.2, source_weights={"": 1.0}, seen_loss=None)
     assert Settings.from_json(settings.to_json()) == settings
     settings.write(tmp_path / "s.json", notes={"accuracy": 0.5})
     assert Settings.read(tmp_path / "s.json") == settings

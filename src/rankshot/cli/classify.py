@@ -1,64 +1,59 @@
-"""``rankshot classify``: a table of scores in, labels and probabilities out."""
+"""``rankshot classify``: tables of scores in, labels and probabilities out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
-from rankshot import core, zeroshot
-from rankshot.cli.console import (
-    ProgressKind,
-    check_output,
-    is_dataset,
-    open_executor,
-    print_parts,
-    print_table,
-    progress_bar,
-    refuse,
-    say,
-    show_parts,
-    tell_progress,
-)
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from cyclopts import Parameter
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rankshot.zeroshot.files.score_tables import ScoreTable
+from rankshot.cli.printing import RequiredOutput, print_table, require_output, say
+from rankshot.cli.recognise import BATCH, Batch, Share
+from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
 
 ROWS_SHOWN = 20
-"""How many classes the printed table has at most."""
-Batch = Literal["auto", "no", "yes"]
-"""Whether all inputs are classified jointly."""
+ScoreType = Literal[
+    "auto",
+    "logits",
+    "probabilities",
+    "one-vs-rest-logits",
+    "one-vs-rest-probabilities",
+    "one-vs-one",
+]
 
 
 def classify(
     scores: str,
+    /,
     *,
-    output: str,
-    options: HeadOptions,
-    reject_below: float | None = None,
+    output: RequiredOutput,
+    head: Path | None = None,
+    rankings: Path | None = None,
+    reference: Path | None = None,
+    rehearse: Annotated[bool, Parameter(negative="--no-rehearse")] = True,
+    examples: Path | None = None,
+    settings: Path | None = None,
+    classes: Literal["new", "all"] = "new",
+    seen_loss: Share = None,
+    none: bool = False,
     batch: Batch = "no",
+    score_type: ScoreType = "auto",
+    reject_below: float | None = None,
+    top: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
-    top: int | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
     overwrite: bool = False,
-    on_error: Literal["skip", "stop"] = "stop",
-    progress: ProgressKind = "text",
 ) -> None:
-    """Classify inputs as new classes, or as new and seen classes.
+    """Classify tables of scores as new classes, or as new and seen classes.
 
-    The inputs are given by a classifier's scores for the seen classes. The output has the columns
-    id, label, probability and one column P(name) for each class that may be predicted: with
-    --classes all, this is at least as many columns as the scores have, unless you give --top.
-
-    A dataset of many tables needs a fitted head (--head FILE.rankshot, from `rankshot fit`). Each
-    of its parts becomes a part of the output. An interrupted job continues when the same command
-    is run again.
+    The output has the columns id, label, probability and one column P(name) for each class that may
+    be predicted. Many tables need a saved head (--head, from `rankshot export`): each part becomes
+    a part of the output, and an interrupted job continues when the same command is run again.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
 
@@ -67,184 +62,141 @@ def classify(
     Parameters
     ----------
     scores
-        The table of scores, with one column per seen class and optionally a column id (.csv,
-        .parquet); or a dataset of many such tables (.csv, .parquet): a folder, or a pattern
-        in quotes.
+        A table of scores, with one column per seen class and optionally a column id (.csv,
+        .parquet); or many: a folder, or a pattern in quotes.
     output
-        The predictions to write (.csv, .parquet); for a dataset, or with --workers or --scheduler,
-        a folder for many parts.
-    reject_below
-        Label an input `rejected` if the probability of every class is below this. By default, no
-        input is rejected.
+        The predictions to write (.csv, .parquet); for many tables, a folder.
+    head
+        A saved head (.rankshot), instead of --rankings and what belongs to them.
+    rankings
+        Rankings of the seen classes for each new class (.jsonl, .parquet).
+    reference
+        Scores of inputs of seen classes that were not used for training, perhaps with a column
+        label (.csv, .parquet).
+    rehearse
+        Hold out classes of a reference with labels, to choose settings.
+    examples
+        A table with columns id and label, or scores of other inputs with a column label.
+    settings
+        Settings that `rankshot doctor --rehearse -o` wrote (.json).
+    classes
+        What may be predicted: new classes only, or new and seen classes.
+    seen_loss
+        With --classes all, how much accuracy on seen classes may be lost, such as 2%.
+    none
+        Also predict "none of these".
     batch
-        Classify all inputs jointly: the distribution of their scores, without labels, corrects the
-        rankings. Most new classes should occur among the inputs, several times each. With auto,
-        this is done if there are at least five inputs per class. The number of labels that change
-        is printed.
+        Whether all inputs are classified jointly; with auto, if there are five or more per class.
+    score_type
+        What the scores are. With auto, this is inferred from the first rows.
+    reject_below
+        Label an input `rejected` if the probability of every class is below this.
     top
-        Write only the N most probable classes of each input: label, label_2, … with probability,
-        probability_2, …, instead of one column per class. `rankshot report` needs all columns.
-    overwrite
-        Replace the predictions of another head, or of other settings, in the folder.
+        Write only the N most probable classes of each input.
+    workers
+        The number of processes for many tables.
+    scheduler
+        The address of a Dask scheduler for many tables, such as tcp://10.0.0.5:8786.
     on_error
-        What to do with parts of a dataset that cannot be classified: stop, or skip and list them.
+        What to do with tables that cannot be classified: stop, or skip and list them.
+    overwrite
+        Replace the predictions of another head in the folder.
     """
-    if top is not None:
-        core.require_whole_number("--top", top)
-    check_rejection(reject_below)
-    if is_dataset(scores, workers, scheduler):
-        refuse(batch == "yes", "--batch needs one file of scores, not a dataset of many")
-        _classify_dataset(
+    if (head is None) == (rankings is None):
+        raise InputError("rankings", NO_VALUE, "must be given", hint="or --head, but not both")
+    if rankings is not None:
+        _fit_and_classify(
             scores,
             output,
-            options,
-            progress,
+            rankings,
+            reject_below,
+            top,
+            score_type,
+            reference=reference,
+            rehearse=rehearse,
+            examples=examples,
+            settings=settings,
+            classes=classes,
+            seen_loss=seen_loss,
+            none=none,
+            batch=BATCH[batch],
+        )
+        return
+    assert head is not None  # noqa: S101 (one of both is given)
+    for name, value in {"reference": reference, "examples": examples, "settings": settings}.items():
+        if value is not None:
+            raise InputError(name, str(value), "cannot be combined with head")
+    from rankshot import jobs
+
+    if Path(scores).is_file():
+        require_output(output, (".csv", ".parquet"), scores, head)
+        how: dict[str, Any] = {"reject_below": reject_below, "top": top, "score_type": score_type}
+        print_counts(jobs.classify_table(scores, head, output, **how), str(output))
+        return
+    with _open_executor(scheduler) as executor:
+        run = jobs.classify(
+            scores,
+            head,
+            output,
+            executor=executor,
             workers=workers,
-            scheduler=scheduler,
+            score_type=score_type,
             reject_below=reject_below,
             top=top,
             overwrite=overwrite,
             on_error=on_error,
         )
-        return
-    path, target = Path(scores), Path(output)
-    check_output(target, core.TABLE_ENDINGS, path, *options.files.values())
-    table = open_table(path, options)
-    model, table = fit_head(table, options)
-    check_rejection(reject_below, model.classes_)
-    if batch != "no":
-        from rankshot.zeroshot.batch_refinement import refine_batch
-        from rankshot.zeroshot.remarks import describe_batch
-
-        refuse(
-            isinstance(model, zeroshot.SeenAndNew) and batch == "yes",
-            "--batch yes needs a head that predicts only new classes",
-        )
-        if not isinstance(model, zeroshot.SeenAndNew):
-            sample = table.sample(features=model.n_features > 0)
-            model = refine_batch(model, sample, batch=batch == "yes" or "auto")
-            for line in describe_batch(model.about.get("batch")):
-                say(line)
-    classify_table(table, model, target, reject_below, top, progress)
+    print_counts(run.counts, str(output))
+    for name, reason in run.failed:
+        say(f"failed: {name}: {reason}")
+    if run.failed:
+        raise SystemExit(1)
 
 
-def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
-    """Refuse a bound that is not a probability, and classes with the name of rejected inputs."""
-    from rankshot.zeroshot.decide import REJECTED
-
-    is_wrong = reject_below is not None and not 0 <= reject_below <= 1
-    refuse(is_wrong, f"--reject-below must be from 0 to 1, not {reject_below}")
-    is_wrong = reject_below is not None and REJECTED in classes
-    refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")
-
-
-def classify_table(
-    table: ScoreTable,
-    model: zeroshot.Predictor,
+def _fit_and_classify(
+    scores: str,
     output: Path,
-    reject_below: float | None = None,
-    top: int | None = None,
-    progress: ProgressKind = "text",
-) -> None:
-    """Write the predictions of a fitted head for a table of scores, and print their counts."""
-    from rankshot.zeroshot.files.predictions import classify_to_file
-
-    n_rows, doing = 0, "classifying"
-    with tell_progress(doing, progress) as tell, progress_bar() as bar:
-        bar.disable = bar.disable or progress == "json"
-        task = bar.add_task(doing, total=table.n_rows)
-
-        def advance(n: int) -> None:
-            nonlocal n_rows
-            n_rows += n
-            tell(rows=n_rows, **({} if table.n_rows is None else {"of_rows": table.n_rows}))
-            bar.advance(task, n)
-
-        counts = classify_to_file(table, model, output, reject_below, top, advance=advance)
-    _print_counts(counts, model, str(output))
-
-
-def write_decisions(
-    ids: Sequence[str],
-    model: zeroshot.Predictor,
-    proba: NDArray[np.floating],
-    output: Path,
-    reject_below: float | None = None,
-) -> None:
-    """Write predictions from the probabilities of inputs in memory, and print their counts."""
-    import numpy as np
-
-    from rankshot.zeroshot.decide import label_or_reject
-
-    with np.errstate(divide="ignore"):
-        log_proba = np.log(proba)
-    labels = label_or_reject(log_proba, model.classes_, reject_below)
-    with zeroshot.open_predictions(output, model.classes_) as writer:
-        writer.write(ids, labels, proba)
-    _print_counts(Counter(labels.tolist()), model, str(output))
-
-
-# ---- A dataset of many parts
-
-
-def _classify_dataset(
-    dataset: str,
-    output: str,
-    options: HeadOptions,
-    progress: ProgressKind,
-    *,
-    workers: int | None,
-    scheduler: str | None,
+    rankings: Path,
     reject_below: float | None,
-    **settings: Any,
+    top: int | None,
+    score_type: str,
+    **known: Any,
 ) -> None:
-    """Classify all parts of a dataset on processes or a cluster, and print what was done."""
-    from rankshot import jobs
-    from rankshot.zeroshot.decide import REJECTED
+    """Fit a head to one table and what is known, and write its predictions."""
+    from rankshot.recognition import recognise
+    from rankshot.zeroshot import Settings
 
-    head = options.fitted
-    if head is None or options.saved is None:
-        raise RankshotError(
-            f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
-            "`rankshot fit`"
-        )
-    with show_parts("classifying", progress) as show, open_executor(scheduler) as executor:
-        run = jobs.classify(
-            dataset,
-            options.saved,
-            output,
-            executor=executor,
-            workers=workers,
-            score_type=options.score_type,
-            reject_below=reject_below,
-            progress=show,
-            **settings,
-        )
-    if run.n_rows:
-        _print_counts(run.counts, head, output)
-    if reject_below is not None and run.n_rows:
-        n = run.counts[REJECTED]
-        say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
-    print_parts(run, "classified")
+    require_output(output, (".csv", ".parquet"), scores, rankings)
+    if not Path(scores).is_file():
+        raise InputError("scores", scores, "must be one file", hint="many tables need --head")
+    path = known.pop("settings")
+    if path is not None:
+        known["settings"] = Settings.read(path)
+    found = recognise(Path(scores), rankings, score_type=score_type, **known)
+    for note in found.notes:
+        say(note)
+    labels = found.write(output, reject_below=reject_below, top=top)
+    print_counts(Counter(labels.tolist()), str(output))
 
 
-# ---- What is printed
-
-
-def _print_counts(counts: Counter[str], model: zeroshot.Predictor, output: str) -> None:
-    """Print how often each class was predicted, and the total of each group of classes."""
-    new, groups = model.inner.classes_.tolist(), {}
-    if isinstance(model, zeroshot.SeenAndNew):
-        seen = {"seen classes": model.classes_[model.seen_].tolist()} if model.seen else {}
-        groups = {**seen, "new classes": new}
-    total = sum(counts.values())
+def print_counts(counts: Counter[str], output: str) -> None:
+    """Print how often each class was predicted."""
+    total = counts.total()
     rows = [(label, f"{n:,}", f"{n / total:.1%}") for label, n in counts.most_common(ROWS_SHOWN)]
     print_table("Predicted classes", ["class", ">inputs", ">share"], rows)
     if len(counts) > ROWS_SHOWN:
-        say(f"and {len(counts) - ROWS_SHOWN} more")
-    for group, names in groups.items():
-        within = sum(counts[name] for name in names)
-        say(f"{group}: {within:,} ({within / total:.1%})")
-    if never := [name for name in new if not counts[name]]:
-        say(f"never predicted: {quote_names(never)}")
+        say(f"and {len(counts) - ROWS_SHOWN} more: {quote_names([*counts][ROWS_SHOWN:])}")
     say(f"{format_count(total, 'prediction')} written to {output}")
+
+
+@contextmanager
+def _open_executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """Executor of a Dask cluster; None for local processes."""
+    if scheduler is None:
+        yield None
+        return
+    from rankshot.core.validation import require_module
+
+    distributed = require_module("distributed", "clusters", "cluster")
+    with distributed.Client(scheduler) as client:
+        yield client.get_executor()

@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from rankshot import core, ranking
-from rankshot.cli.classes import list_label_files, read_seen_labels
-from rankshot.cli.console import (
-    check_output,
+from rankshot import ranking
+from rankshot.cli.printing import (
+    Output,
     format_order,
-    name_options,
     print_table,
-    refuse,
+    print_warnings,
+    require_output,
     say,
 )
-from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
+from rankshot.core.errors import InputError, format_count, join_some, prefix_errors, suggest_name
+
+if TYPE_CHECKING:
+    from rankshot.ranking.column_meanings import Reading
 
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
-if TYPE_CHECKING:
-    from rankshot.ranking.column_meanings import Reading
-
+Method = Literal["kemeny", "plackett-luce", "mallows"]
 COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
 COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "outcomes", "on_error", "items")
 """What --column can give, as `read_rankings` calls it."""
-TABLE_OPTIONS = {"layout": "--layout", "kind": "--kind"}
-"""The options of other arguments of `read_rankings`, for messages."""
-Method = Literal["kemeny", "plackett-luce", "mallows"]
-"""How rankings are merged."""
 
 
 def consensus(
-    rankings: str,
+    rankings: Path,
+    /,
     *,
     method: Method = "kemeny",
     k: int | None = None,
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
-    seen: str | None = None,
-    output: Path | None = None,
     explain: bool = False,
+    output: Output = None,
 ) -> None:
     """Merge rankings into one, and show who disagrees.
 
     The rankings of each target (a question, or a new class) are merged; rankings without a target
-    are merged into one. A table shows the consensus and how much the rankings agree. The default
-    is the Kemeny order of all items that somebody ranked, as in `rankshot-survey status`. To see
-    how certain the order is, use `rankshot leaderboard`.
+    are merged into one. A table shows the consensus and how much the rankings agree. To see how
+    certain the order is, use `rankshot leaderboard`.
 
     Example: rankshot consensus ballots.csv
 
@@ -64,8 +57,7 @@ def consensus(
         .gz), Parquet or PrefLib (.soc, .soi, .toc, .toi).
     method
         kemeny: the order with the fewest disagreements, with ties. plackett-luce: all items in the
-        order of the model's worths. mallows: the centre of the model. With -o, the consensus of the
-        last two is as long as the longest list, as `classify --set posterior=consensus` uses it.
+        order of the model's worths. mallows: the centre of the model.
     k
         Use only the first k places of each ranking. The default is all.
     layout
@@ -75,41 +67,33 @@ def consensus(
     kind
         What a missing item means, if the file does not specify it: it comes after the others (top,
         the default) or was not compared (subset).
-    column : <name=column>
-        A column of the table whose name is not the usual one, such as rater=who; or how columns are
-        read, such as ignore=age,region; may be repeated. See `rankshot leaderboard`.
-    seen : <file or imagenet-1k>
-        All items (for a classifier, the seen classes), as for `rankshot rank`. The default is the
-        items that occur in the rankings.
-    output
-        The consensus rankings to write, one per target (.jsonl).
+    column
+        NAME=COLUMN: a column of the table with another name, such as rater=who; or how columns are
+        read, such as ignore=age,region or items=tea,beer; may be repeated. See `leaderboard`.
     explain
         Explain the columns of the table.
+    output
+        The consensus rankings to write, one per target (.jsonl).
     """
     import numpy as np
 
     from rankshot.ranking.ranking_files import ENDINGS, read_with_layout
 
-    if k is not None:
-        core.require_whole_number("--k", k)
     models = {"plackett-luce": ranking.PlackettLuce(), "mallows": ranking.Mallows()}
-    check_output(output, ENDINGS, Path(rankings), *list_label_files(seen))
-    items = None if seen is None else read_seen_labels(seen).names
+    require_output(output, ENDINGS, rankings)
     columns = parse_columns(column or [])
-    items = columns.pop("items", items)
-    with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
-        found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
-    say_layout(read_as, found.items)
+    items = columns.pop("items", None)
+    with print_warnings():
+        merged, read_as = read_with_layout(rankings, items, kind, layout, **columns)
+    say_layout(read_as, merged.items)
     with prefix_errors(rankings):
-        summaries = ranking.summarize(found, models.get(method, "kemeny"), k)
+        summaries = ranking.summarize(merged, models.get(method, "kemeny"), k)
     if output is not None:
-        merged = ranking.Rankings.concatenate(
-            [cast("ranking.Rankings", each.consensus) for each in summaries]
-        )
-        ranking.write_rankings(
-            replace(merged, sources=np.full(len(merged), "consensus", object)), output
-        )
-    _print_summaries(summaries, method, found.items, k)
+        orders = [cast("ranking.Rankings", each.consensus) for each in summaries]
+        whole = ranking.Rankings.concatenate(orders)
+        sources = np.full(len(whole), "consensus", object)
+        ranking.write_rankings(replace(whole, sources=sources), output)
+    _print_summaries(summaries, method, merged.items, k)
     if method == "kemeny" and (n_open := max(each.n_open_pairs for each in summaries)):
         say(
             f"warning: {n_open:,} pairs of items were never compared, so their order is "
@@ -121,40 +105,25 @@ def consensus(
         say("W: 1 if all agree. distance: 0 if all agree. --explain describes all columns.")
     for note in sorted({summary.note for summary in summaries if summary.note}):
         say(f"Where W is -: {note}.")
-    if k is not None and k < found.n_items and any(summary.k == k for summary in summaries):
-        say(
-            f"Only the first {k:,} places of each ranking are used: there are {found.n_items:,} "
-            "items."
-        )
     if any(len(summary.order) > PLACES_SHOWN for summary in summaries):
         say(f"The table shows the first {PLACES_SHOWN} places; -o FILE writes all.")
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
 
 
-def parse_columns(given: list[str]) -> dict[str, Any]:
-    """Return the columns that --column names, and how they are read."""
-    parts = [each.partition("=") for each in given]
-    for name, _, column in parts:
-        refuse(
-            name not in COLUMNS or not (column or name in {"ignore", "missing"}),
-            f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
-            f"{name!r}{suggest_name(name, COLUMNS)}",
-        )
-    columns: dict[str, Any] = {name: column for name, _, column in parts}
+def parse_columns(texts: list[str]) -> dict[str, Any]:
+    """The columns that --column names, and how they are read."""
+    columns: dict[str, Any] = {}
+    for text in texts:
+        name, _, column = text.partition("=")
+        if name not in COLUMNS or not (column or name in {"ignore", "missing"}):
+            rule = f"must have the form NAME=COLUMN{suggest_name(name, COLUMNS)}"
+            hint = f"the names are {', '.join(COLUMNS)}"
+            raise InputError("column", text, rule, hint=hint)
+        columns[name] = column
     if "items" in columns:
         columns["items"] = [name.strip() for name in columns["items"].split(",")]
     return columns
-
-
-@contextmanager
-def show_warnings() -> Iterator[None]:
-    """Print each warning in the block, once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {message}")
 
 
 def say_layout(reading: Reading | None, items: Iterable[str]) -> None:
@@ -167,7 +136,7 @@ def say_layout(reading: Reading | None, items: Iterable[str]) -> None:
 
 
 def _print_summaries(
-    summaries: list[ranking.TargetSummary],
+    summaries: Sequence[ranking.TargetSummary],
     method: Method,
     items: tuple[str, ...],
     k: int | None,
@@ -184,14 +153,13 @@ def _print_summaries(
         if method == "plackett-luce":
             after = dict(zip(model.items_, (f" {x:.2g}" for x in model.worths_), strict=True))
         places = model.mode_ if method == "plackett-luce" and k is None else summary.order
-        order = format_order(places, after.__getitem__, PLACES_SHOWN)
         # If all agree, nobody is furthest.
         furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
         rows.append(
             [
                 *([] if summary.target is None else [summary.target]),
                 f"{summary.n_rankings:,}",
-                order,
+                format_order(places, after.__getitem__, PLACES_SHOWN),
                 *([f"{model.spread_:.3g}"] if method == "mallows" else []),
                 format_distance(summary.concordance),
                 format_distance(summary.mean_distance),
@@ -206,7 +174,7 @@ def _print_summaries(
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
 
 
-def _print_explanation(summaries: list[ranking.TargetSummary]) -> None:
+def _print_explanation(summaries: Sequence[ranking.TargetSummary]) -> None:
     """Print what the columns of the table mean."""
     counts = sorted({summary.k for summary in summaries})
     places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

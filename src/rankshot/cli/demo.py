@@ -6,15 +6,15 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot.cli.console import check_folder, check_page, print_table, progress_bar, refuse, say
-from rankshot.core.errors import format_share, quote_names
+from rankshot.cli.printing import RequiredOutput, print_table, say
+from rankshot.core.errors import InputError, format_share
 
 if TYPE_CHECKING:
     from rankshot.pages.contents import MethodComparison
 
 
-def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> None:
-    """Write example photographs, and a report on all methods.
+def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = False) -> None:
+    """Write example photographs, and a report that compares all methods.
 
     The folder will contain twelve photographs, rankings for the classes that they show, the files
     that the commands of the guide read (scores, labels, names of classes, votes), and the report.
@@ -30,38 +30,38 @@ def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> N
     files_only
         Write the files without the report, in a few seconds.
     """
+    from tqdm import tqdm
+
     from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
     from rankshot.datasets.example_files import EXAMPLE_FILES
 
-    check_folder(output)
-    output.mkdir(parents=True, exist_ok=True)
     own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
-    others = sorted({path.name for path in output.iterdir()} - own)
-    refuse(others, f"{output}: is not empty ({quote_names(others)}); give another one, -o FOLDER")
-    if not files_only:
-        check_page(output / PAGE)
-    say("writing photographs and training a classifier")
-    with progress_bar() as bar:
-        task = bar.add_task("photographs", total=None)
-        found = write_demo(
-            output,
-            lambda done, todo, what: bar.update(task, completed=done, total=todo, description=what),
-            files_only=files_only,
-        )
-    words = ["recognise", output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
-    words += ["--rankings", output / RANKINGS]
+    output.mkdir(parents=True, exist_ok=True)
+    if others := sorted({path.name for path in output.iterdir()} - own):
+        rule = f"has other files, such as {others[0]!r}"
+        raise InputError("output", str(output), rule, hint="give another folder")
+    with tqdm(desc="photographs", leave=False, disable=None) as bar:
+
+        def tell(done: int, todo: int | None, what: str) -> None:
+            bar.total, bar.n = todo, done
+            bar.set_description(what)
+
+        shown = write_demo(output, tell, files_only=files_only)
     say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
-    say(f"  rankshot {shlex.join(map(str, words))} -o predictions.csv")
+    words = [output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
+    words += ["--rankings", output / RANKINGS, "-o", "predictions.csv"]
+    say(f"  rankshot recognise {shlex.join(map(str, words))}")
     say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
-    if found is not None:
-        _print_comparison(found.comparison, len(found.truth))
-        say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.")
-        reached = float((found.head.predict(found.scores) == found.truth).mean())
-        say(
-            f"A rehearsal with {len(found.rehearsal.forecast_.classes)} seen classes predicted "
-            f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
-        )
-        say(f"report written to {output / PAGE}")
+    if shown is None:
+        return
+    _print_comparison(shown.comparison, len(shown.truth))
+    say(f"Accuracy on held-out images of the seen classes: {shown.seen_accuracy:.1%}.")
+    reached = float((shown.head.predict(shown.scores) == shown.truth).mean())
+    say(
+        f"A rehearsal with {len(shown.rehearsal.forecast_.classes)} seen classes predicted "
+        f"{shown.predicted} with all questions; the accuracy is {format_share(reached)}."
+    )
+    say(f"report written to {output / PAGE}")
 
 
 def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:
@@ -75,7 +75,6 @@ def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:
         for row in ours:
             estimate, low, high = row.accuracy
             text = f"{estimate:.3f} ± {(high - low) / 2:.3f}".replace("0.", ".")
-            cell = Text(text, style="bold" if estimate == best else "")
-            rows.append([f"  {row.source}", cell])
+            rows.append([f"  {row.source}", Text(text, style="bold" if estimate == best else "")])
     title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95% interval"
     print_table(title, ["method and source", ">accuracy"], rows)

@@ -21,16 +21,8 @@ Array = Any
 """An array of any library."""
 Library = Any
 """The namespace of functions of an array library."""
-Dtype = np.dtype[np.floating]
-"""A precision: float32 or float64."""
 Constants = dict[str, Any]
 """The arrays that a formula needs, by name."""
-Lost = list[Any] | None
-"""What a formula does about underflow. To a list, it appends in which inputs numbers underflowed:
-their results are wrong, and must be computed again with None. With None, it avoids underflow from
-the start; this takes longer, but does not depend on values."""
-LEAST = -1e37
-"""Stands for log 0. It is finite, so that it can be multiplied by 0, and has a gradient."""
 BLOCK_CELLS = 1 << 21
 """The number of cells of the largest temporary array of a computation."""
 CACHED_CELLS = 1 << 16
@@ -79,11 +71,6 @@ def as_real_floats(array: Array, xp: Library) -> Array:
     raise RankshotError(f"scores must be a table of numbers, not of {name}")
 
 
-def as_double(array: Array, xp: Library) -> Array:
-    """Return a NumPy array in double precision, and an array of another library as it is."""
-    return np.asarray(array, np.float64) if xp is np else array
-
-
 def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:
     """Return a NumPy array as one of another library, on the device of ``like``.
 
@@ -92,17 +79,6 @@ def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:
     if array.dtype.kind == "f":
         return xp.asarray(array, dtype=like.dtype, device=device_of(like))
     return xp.asarray(array, device=device_of(like))
-
-
-def with_prefix(prefix: str, constants: Constants) -> Constants:
-    """Return the constants of a part of a formula, under names of their own."""
-    return {f"{prefix}_{name}": array for name, array in constants.items()}
-
-
-def without_prefix(prefix: str, constants: Constants) -> Constants:
-    """Return the constants of a part of a formula, under the names that the part gave them."""
-    begin = f"{prefix}_"
-    return {k.removeprefix(begin): v for k, v in constants.items() if k.startswith(begin)}
 
 
 def numpy_dtype(array: Array) -> np.dtype[Any]:

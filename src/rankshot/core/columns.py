@@ -22,7 +22,7 @@ from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
 from rankshot.core.tables import (
     Batch,
-    Rule,
+    NumberCheck,
     as_frame,
     find_column,
     frame_to_matrix,
@@ -188,10 +188,10 @@ class ColumnReader:
         if self._records is not None:
             coded = self.read_texts(names)
             values = np.column_stack([self.parse_numbers(column)[0] for column in coded])
-            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
+            require_numbers(values, NumberCheck(), self.where, [*map(repr, names)].__getitem__)
         elif self._frame is not None:
             values = frame_to_matrix(self._frame[:, places])
-            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
+            require_numbers(values, NumberCheck(), self.where, [*map(repr, names)].__getitem__)
         else:
             arrow = self._read_arrow(places, numbers=True)
             if arrow is not None:
@@ -454,7 +454,7 @@ def _to_columns(found: Any, what: str) -> dict[str, list[Any]]:
 
 
 def _keep_cells(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is not nested: conversations in dumps of arenas are not columns."""
+    """Drop nested values, such as chat transcripts."""
     return {name: x for name, x in record.items() if not isinstance(x, (list, dict))}
 
 

@@ -15,15 +15,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, get_type_hints
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter
 
 from rankshot.core.errors import InputError, RankshotError, suggest_name
 
 
-def make_app(name: str, about: str, version: str, commands: Mapping[str, str]) -> App:
-    """App whose commands are functions, named by ``module:function`` and imported when they run.
+def make_app(
+    name: str, about: str, version: str, commands: Mapping[str, Sequence[Callable[..., object]]]
+) -> App:
+    """App whose commands are functions, in groups that have a title in the help.
 
-    Options and their help come from the signature and the numpydoc docstring of each function.
+    Options and their help come from the
+    signature and the numpydoc docstring of each function.
     """
     app = App(
         name=name,
@@ -33,8 +36,10 @@ def make_app(name: str, about: str, version: str, commands: Mapping[str, str]) -
         help_formatter="plain",
         default_parameter=Parameter(negative=()),
     )
-    for command, place in commands.items():
-        app.command(place, name=command)
+    for order, (title, functions) in enumerate(commands.items()):
+        group = Group(title, sort_key=order)
+        for function in functions:
+            app.command(function, group=group)
     return app
 
 

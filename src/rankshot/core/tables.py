@@ -68,13 +68,13 @@ Columns = Sequence[str | int]
 """Columns by their names, or by their positions."""
 
 
-class Rule(NamedTuple):
+class NumberCheck(NamedTuple):
     """What numbers must be.
 
     Attributes
     ----------
     text : str
-        It, for messages.
+        The rule in words.
     limit : float
         All must be smaller in size than this.
     allow_missing : bool
@@ -165,7 +165,7 @@ def read_batches(
     texts: Columns,
     numbers: Columns = (),
     *,
-    rule: Rule = Rule(),  # noqa: B008 (it cannot change)
+    rule: NumberCheck = NumberCheck(),  # noqa: B008 (it cannot change)
     batch_rows: int | None = None,
     strip: bool = False,
     odd: dict[str, None] | None = None,
@@ -228,7 +228,7 @@ def _find_places(
 
 def require_numbers(
     values: NDArray[np.floating],
-    rule: Rule,
+    rule: NumberCheck,
     where: Callable[[int], str],
     name: Callable[[int], str],
 ) -> None:
@@ -323,7 +323,7 @@ def _read_csv(
     path: Path,
     texts: Columns,
     numbers: Columns,
-    rule: Rule,
+    rule: NumberCheck,
     size: int,
     *,
     strip: bool,
@@ -368,7 +368,7 @@ def _choose(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
     return itemgetter(*places)
 
 
-def _parse_number(cell: str, rule: Rule, what: str, *, decimal_commas: bool) -> float:
+def _parse_number(cell: str, rule: NumberCheck, what: str, *, decimal_commas: bool) -> float:
     try:
         return float(cell.replace(",", ".") if decimal_commas else cell)
     except ValueError:
@@ -419,7 +419,7 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
 
 
 def _read_parquet(
-    path: Path, texts: Columns, numbers: Columns, rule: Rule, size: int, *, strip: bool
+    path: Path, texts: Columns, numbers: Columns, rule: NumberCheck, size: int, *, strip: bool
 ) -> Iterator[tuple[list[str], Batch]]:
     """Yield batches, each with the names of its columns of numbers."""
     is_nested = import_pyarrow().types.is_nested

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.files import hash_file, replace_file, require_own
-from rankshot.core.progress import Announce
 from rankshot.datasets import (
     load_cifar,
     load_held_out_panel,
@@ -41,6 +40,9 @@ from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
 from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.weighted_mean import WeightedMean
+
+Announce = Callable[[int, int, str], None]
+"""Called with how much is done, of how much, and of what: bytes, images or steps."""
 
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and combined."""

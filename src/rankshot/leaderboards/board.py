@@ -30,9 +30,11 @@ from rankshot.leaderboards.evidence import (
     allow_looks,
     choose_pairs,
     draw_errors,
+    find_evidence,
     find_pair_degrees,
     find_rank_intervals,
 )
+from rankshot.leaderboards.misfit import find_misfit
 from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.models.information import find_quasi_variances
@@ -256,9 +258,9 @@ class Leaderboard:
         The leaderboard of each category.
     source : Votes
         What the board was made of.
-    evidence, tests, places, one_sided, misfit
-        The statistics of pairs, the score tests, the number of each item in them, 1 for items
-        that never lost (-1 if they never won), and the p-values of `misfits`.
+    tests, places, one_sided
+        The score tests, the number of each item in them, and 1 for items that never lost (-1 if
+        they never won).
 
     Examples
     --------
@@ -292,11 +294,9 @@ class Leaderboard:
     seed: int
     origin: float
     looks: str
-    evidence: Evidence
     tests: ScoreTests
     places: NDArray[np.intp]
     one_sided: NDArray[np.int8]
-    misfit: Floats
     warnings: tuple[str, ...]
     categories: Mapping[str, Leaderboard]
     source: Votes
@@ -339,6 +339,13 @@ class Leaderboard:
         rng = np.random.default_rng(self.seed)
         errors = draw_errors(self.covariance, self.n_draws, rng)
         return find_rank_intervals(self.evidence, self.covariance, errors, self.level, self._looks)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """How far each item (row) is above each other one, in normal standard errors."""
+        return find_evidence(
+            self.log_worths, self.covariance, self.degrees, self.tests, self.places
+        )
 
     @cached_property
     def _looks(self) -> Looks:
@@ -564,14 +571,14 @@ class Leaderboard:
         >>> votes = rs.Rankings.from_pair_counts(wins, items=["rock", "scissors", "paper"])
         >>> found = rs.leaderboard(votes).misfits()[0]
         >>> found.observed, round(found.expected, 2), found.p_value < 0.01
-        (0.9, 0.52, True)
+        (0.9, 0.53, True)
         """
         both = self.wins + self.wins.T + self.ties
         first, second = np.nonzero(np.triu(both))
-        values = (
-            x[first, second] for x in (both, self.observed_win_rates, self.win_rates, self.misfit)
-        )
-        rows = zip(first.tolist(), second.tolist(), *(x.tolist() for x in values), strict=True)
+        p = find_misfit(self.tests)[np.ix_(self.places, self.places)]
+        tables = both, self.observed_win_rates, self.win_rates, p
+        values = (table[first, second].tolist() for table in tables)
+        rows = zip(first.tolist(), second.tolist(), *values, strict=True)
         found = [Misfit(self.items[i], self.items[j], *more) for i, j, *more in rows]
         return sorted(found, key=lambda each: 2.0 if np.isnan(each.p_value) else each.p_value)
 

@@ -25,8 +25,7 @@ from rankshot.core.validation import (
 )
 from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
-from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_evidence
-from rankshot.leaderboards.misfit import find_misfit
+from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests
 from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
@@ -228,8 +227,6 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
         votes=votes[at],
         wins=board.wins[np.ix_(at, at)],
         ties=board.ties[np.ix_(at, at)],
-        evidence=board.evidence.select(at),
-        misfit=board.misfit[np.ix_(at, at)],
         places=board.places[at],
         one_sided=board.one_sided[at],
         thin={board.items[i]: float(votes[i]) for i in thin},
@@ -308,7 +305,7 @@ def _fit(
     fitted, C, w = found.model, len(found.model.items_), votes.rankings.weights
     # A weight that is a whole number counts votes.
     step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
-    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step)
+    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step, V[:C, :C])
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
     effects = {
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
@@ -331,11 +328,9 @@ def _fit(
         tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
         effects=effects,
         thin={},
-        evidence=find_evidence(theta, V[:C, :C], degrees[:C], tests),
         tests=tests,
         places=np.arange(C),
         one_sided=_find_sides(before),
-        misfit=find_misfit(tests, V[:C, :C]),
         warnings=tuple(filter(None, told)),
         categories={},
         source=votes,

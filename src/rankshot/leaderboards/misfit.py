@@ -15,13 +15,13 @@ LEAST_VOTES = 10
 """Pairs with fewer votes are not tested: their shares are hardly normal."""
 
 
-def find_misfit(tests: ScoreTests, covariance: Floats) -> Floats:
+def find_misfit(tests: ScoreTests) -> Floats:
     """Return the p-values of each pair having the wins that its ratings explain; NaN if not tested.
 
     They are adjusted for all pairs (Holm 1979). The variance is that of the model, less what the
     fit explains, or that of raters if it is larger.
     """
-    C = len(covariance)
+    C = len(tests.covariance)
     found = np.full((C, C), np.nan)
     likelihood = tests.likelihood
     if not isinstance(likelihood, PairLikelihood):
@@ -29,7 +29,7 @@ def find_misfit(tests: ScoreTests, covariance: Floats) -> Floats:
     pair, slope, information, weights = likelihood.of_pairs(tests.parameters)
     size = np.bincount(pair, weights, C * C)
     of_pair = np.bincount(pair, weights * information, C * C)
-    share = of_pair * variances_of_differences(covariance).ravel()
+    share = of_pair * variances_of_differences(tests.covariance).ravel()
     # The votes of a pair that nothing else connects are explained by its ratings alone.
     left = np.maximum(1 - share, 0.0)
     variance = of_pair * left

@@ -60,7 +60,7 @@ class Votes:
     >>> from rankshot.leaderboards import read_votes
     >>> read_votes({"model_a": ["x"], "model_b": ["y"], "winner": ["x"], "turn": [1]})
     Votes: 1 vote between 2 items
-      columns used: model_a (item), model_b (item), winner (winner); not used: turn
+      columns used: winner (winner), model_a (item), model_b (item); not used: turn
     """
 
     rankings: Rankings
@@ -186,9 +186,10 @@ def read_votes(
     layout = named.pop("layout", None)
     wanted = {*named, *(columns or {})} & VOTE_ARGUMENTS or outcomes or names
     is_file = isinstance(votes, (str, Path)) and has_rankings(Path(votes))
-    is_plain = not (wanted or layout) and not is_file
-    are_others = is_file or (is_plain and not is_votes(ColumnReader(votes, None, on_error)))
-    if are_others or layout not in {None, "votes"}:
+    table = None if is_file else ColumnReader(votes, split_names(missing), on_error)
+    is_known = bool(wanted or layout)
+    are_others = table is not None and not (is_known or is_votes(table))
+    if table is None or are_others or layout not in {None, "votes"}:
         rankings, reading = read_with_layout(votes, items, layout=layout, **more)
         if names or isinstance(cluster, str):
             what = ("covariates", names) if names else ("cluster", cluster)
@@ -196,7 +197,6 @@ def read_votes(
         return replace(_of_rankings(rankings, (), cluster, {}), reading=reading)
     if other := {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
         raise InputError(min(other), named[min(other)], "applies to ballots, but these are votes")
-    table = ColumnReader(votes, split_names(missing), on_error)
     pair_of = {name: _find_covariate(table, name) for name in names}
     prompt = cluster if isinstance(cluster, str) else cluster is None
     found = read_table(

@@ -12,6 +12,7 @@ from .plots import (
     RankingsDisplay as RankingsDisplay,
     ReliabilityDisplay as ReliabilityDisplay,
     WorthsDisplay as WorthsDisplay,
+    save_plot as save_plot,
 )
 from .predictions import (
     count_predictions as count_predictions,

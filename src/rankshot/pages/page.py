@@ -87,8 +87,10 @@ def render_report(report: Report) -> str:
 
 def render_page(template: str, **values: object) -> str:
     """Return the page of a template."""
-    found = _make_environment(require_module("jinja2", "reports", "cli")).get_template(template)
-    page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
+    environment = _make_environment(require_module("jinja2", "reports", "cli"))
+    page: str = environment.get_template(template).render(
+        date=f"{datetime.now(UTC):%Y-%m-%d}", **values
+    )
     return page
 
 
@@ -259,10 +261,12 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
 
 
-def format_similar_classes(found: SimilarClasses) -> dict[str, object]:
+def format_similar_classes(similar: SimilarClasses) -> dict[str, object]:
     """Return the pairs, and a note if some classes were not compared."""
     note = ""
-    if found.n_compared < found.n_classes:
-        note = f"Only the first {found.n_compared:,} of {found.n_classes:,} classes were compared."
-    pairs = [(Bar(a, format_percent(1 - far), 1 - far), b, "") for a, b, far in found.pairs]
-    return {"pairs": pairs, "k": found.k, "note": note}
+    if similar.n_compared < similar.n_classes:
+        note = (
+            f"Only the first {similar.n_compared:,} of {similar.n_classes:,} classes were compared."
+        )
+    pairs = [(Bar(a, format_percent(1 - far), 1 - far), b, "") for a, b, far in similar.pairs]
+    return {"pairs": pairs, "k": similar.k, "note": note}

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.zeroshot.metrics import Reliability, reliability
@@ -86,6 +88,21 @@ class Display:
             raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
         figure.set_size_inches(width, max(2.0, height))
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+
+
+def save_plot(display: Display, path: str | Path) -> None:
+    """Write a plot as an image.
+
+    Parameters
+    ----------
+    display : Display
+        What is drawn.
+    path : str or Path
+        The file to write (.png, .svg, .pdf).
+    """
+    path = Path(path)
+    with replace_file(path) as stream:
+        display.figure_.savefig(stream.buffer, format=path.suffix[1:], dpi=150)
 
 
 def choose_style(number: int) -> dict[str, Any]:

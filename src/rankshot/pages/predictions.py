@@ -154,24 +154,24 @@ def write_headline(report: Report) -> Headline | None:
     >>> headline.number, headline.label, headline.context[1]
     ('50.0%', 'of 2 inputs of 2 new classes predicted correctly', ('chance', '50.0%'))
     """
-    found = report.evaluation or report.overview
-    if found is None:
+    result = report.evaluation or report.overview
+    if result is None:
         return None
-    of = format_count(len(found.classes), f"{report.kind} class")
+    of = format_count(len(result.classes), f"{report.kind} class")
     forecast = report.forecast
-    if isinstance(found, Evaluation):
-        measured: Interval | None = found.accuracy
-        n = sum(found.n_inputs)
+    if isinstance(result, Evaluation):
+        measured: Interval | None = result.accuracy
+        n = sum(result.n_inputs)
         label = f"of {format_count(n, 'input')} of {of} predicted correctly"
     else:
-        measured, n = found.audited, found.n_inputs
+        measured, n = result.audited, result.n_inputs
         label = f"of the {format_count(n, 'prediction')} of {of} are correct"
         label += ", by a random audit"
     shown = measured or forecast
     if shown is None:
         label = f"of {of}; their true classes are not known"
         return Headline(format_count(n, "prediction"), label)
-    chance = 1 / len(found.classes)
+    chance = 1 / len(result.classes)
     context = [("95% interval", format_range(shown)), ("chance", format_percent(chance))]
     scale = {"at": shown.estimate, "low": shown.low, "high": shown.high, "chance": chance}
     if measured is None:
@@ -184,7 +184,7 @@ def write_headline(report: Report) -> Headline | None:
     return Headline(format_percent(shown.estimate), label, tuple(context), places)
 
 
-def list_cards(found: Evaluation | PredictionOverview) -> list[Card]:
+def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
     """Return cards: the lowest class, a confusion, wrong probabilities, classes never predicted.
 
     Examples
@@ -201,13 +201,15 @@ def list_cards(found: Evaluation | PredictionOverview) -> list[Card]:
     Most frequent confusion | octopus → squid | 17 inputs, 85.0% of octopus
     Probabilities | 42.5 points too high | mean probability 100.0%, accuracy 57.5%
     """
-    return _count_cards(found) if isinstance(found, PredictionOverview) else _accuracy_cards(found)
+    return (
+        _count_cards(result) if isinstance(result, PredictionOverview) else _accuracy_cards(result)
+    )
 
 
-def _count_cards(found: PredictionOverview) -> list[Card]:
-    counts = sort_largest_first(zip(found.classes, found.counts, strict=True))
-    (first, n), n_inputs = counts[0], max(found.n_inputs, 1)
-    uncertain = sum(size for _, high, size in found.confidences if high <= UNCERTAIN)
+def _count_cards(result: PredictionOverview) -> list[Card]:
+    counts = sort_largest_first(zip(result.classes, result.counts, strict=True))
+    (first, n), n_inputs = counts[0], max(result.n_inputs, 1)
+    uncertain = sum(size for _, high, size in result.confidences if high <= UNCERTAIN)
     never = [name for name, count in counts if not count]
     share, doubt = format_percent(n / n_inputs), format_percent(uncertain / n_inputs)
     cards = [
@@ -215,7 +217,7 @@ def _count_cards(found: PredictionOverview) -> list[Card]:
         Card(
             "Uncertain", format_count(uncertain, "input"), f"{doubt} have a probability below 50%"
         ),
-        Card("Median probability", format_percent(found.median_confidence)),
+        Card("Median probability", format_percent(result.median_confidence)),
     ]
     if never:
         cards.append(
@@ -224,8 +226,8 @@ def _count_cards(found: PredictionOverview) -> list[Card]:
     return cards
 
 
-def _accuracy_cards(found: Evaluation) -> list[Card]:
-    lines = [line for part in format_classes(found).values() for line in part if line.inputs]
+def _accuracy_cards(result: Evaluation) -> list[Card]:
+    lines = [line for part in format_classes(result).values() for line in part if line.inputs]
     cards = []
     if len(lines) > 1:
         low = lines[0]
@@ -233,19 +235,19 @@ def _accuracy_cards(found: Evaluation) -> list[Card]:
         if low.times:
             detail += f"; {low.times:,} predicted as {' or '.join(low.confused_with[:2])}"
         cards.append(Card("Lowest class", f"{low.bar.name} {low.bar.text}", detail))
-    for i, j in find_largest_confusions(found.confusion, found.classes)[:1]:
-        n, (true, other) = int(found.confusion[i, j]), (found.classes[i], found.classes[j])
-        share = f"{format_percent(n / found.n_inputs[i])} of {true}"
+    for i, j in find_largest_confusions(result.confusion, result.classes)[:1]:
+        n, (true, other) = int(result.confusion[i, j]), (result.classes[i], result.classes[j])
+        share = f"{format_percent(n / result.n_inputs[i])} of {true}"
         detail = f"{format_count(n, 'input')}, {share}"
         cards.append(Card("Most frequent confusion", f"{true} → {other}", detail))
-    used = found.calibration.count > 0
-    weights = found.calibration.count[used]
+    used = result.calibration.count > 0
+    weights = result.calibration.count[used]
     confidence, accuracy = (
         float(np.average(values[used], weights=weights))
-        for values in (found.calibration.confidence, found.calibration.accuracy)
+        for values in (result.calibration.confidence, result.calibration.accuracy)
     )
     points = f"{100 * abs(confidence - accuracy):.1f} points too "
-    inside = found.accuracy.low <= confidence <= found.accuracy.high
+    inside = result.accuracy.low <= confidence <= result.accuracy.high
     value = (
         "as high as they should be"
         if inside
@@ -253,26 +255,26 @@ def _accuracy_cards(found: Evaluation) -> list[Card]:
     )
     detail = f"mean probability {format_percent(confidence)}, accuracy {format_percent(accuracy)}"
     cards.append(Card("Probabilities", value, detail))
-    mean = found.mean_class_accuracy.estimate
-    if abs(mean - found.accuracy.estimate) > UNEQUAL:
+    mean = result.mean_class_accuracy.estimate
+    if abs(mean - result.accuracy.estimate) > UNEQUAL:
         sizes = [line.inputs for line in lines]
         detail = f"classes have {min(sizes):,} to {max(sizes):,} inputs"
         cards.append(Card("Mean over classes", format_percent(mean), detail))
     return cards
 
 
-def suggest_step(found: Evaluation | PredictionOverview) -> str:
+def suggest_step(result: Evaluation | PredictionOverview) -> str:
     """Return a sentence with the next step."""
-    if isinstance(found, PredictionOverview):
-        if found.audited is not None:
+    if isinstance(result, PredictionOverview):
+        if result.audited is not None:
             return "Label more inputs to increase the accuracy, and check another random sample."
         return "Check some predictions that are drawn at random, to measure the accuracy."
-    lines = [line for part in format_classes(found).values() for line in part if line.times]
+    lines = [line for part in format_classes(result).values() for line in part if line.times]
     low = [
         line
         for line in lines
         if wilson_interval(round(line.bar.length * line.inputs), line.inputs).high
-        < found.accuracy.estimate
+        < result.accuracy.estimate
     ][:3]
     if not lines:
         return "No class was confused with another: check more inputs to narrow the interval."

@@ -137,8 +137,8 @@ class Rankings:
         if items is None and targets is None and kind == "top":
             construction.warn_of_votes(entries, names)
         n = entries.sizes.size
-        beside = construction.validate_columns(n, targets, sources, raters, weights, kind, where)
-        return cls(names, *entries, entries.sizes, *beside)
+        metadata = construction.validate_columns(n, targets, sources, raters, weights, kind, where)
+        return cls(names, *entries, entries.sizes, *metadata)
 
     @classmethod
     def from_positions(
@@ -163,12 +163,12 @@ class Rankings:
         """
         names, table = construction.read_item_table(positions, items, "positions")
         n = len(table)
-        beside = construction.validate_columns(n, targets, sources, raters, weights, kind)
+        metadata = construction.validate_columns(n, targets, sources, raters, weights, kind)
         # A subset ranking of all items but one also has such positions.
-        construction.warn_of_counting_from_zero(table[~beside[0]])
+        construction.warn_of_counting_from_zero(table[~metadata[0]])
         construction.refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
         entries = construction.encode_positions(table, placed=table > 0)
-        return cls(names, *entries, entries.sizes, *beside)
+        return cls(names, *entries, entries.sizes, *metadata)
 
     @classmethod
     def from_scores(
@@ -201,11 +201,11 @@ class Rankings:
         """
         names, table = construction.read_item_table(scores, items, "scores")
         n = len(table)
-        beside = construction.validate_columns(n, targets, sources, raters, weights, kind)
+        metadata = construction.validate_columns(n, targets, sources, raters, weights, kind)
         placed = ~np.isnan(table)
-        construction.refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
+        construction.refuse_cells(~placed & ~metadata[0][:, None], table, names, "scores")
         entries = construction.encode_positions(-table, placed)
-        full = cls(names, *entries, entries.sizes, *beside)
+        full = cls(names, *entries, entries.sizes, *metadata)
         return full if k is None else full.top(k)
 
     @classmethod
@@ -226,8 +226,8 @@ class Rankings:
         """
         names = as_names(items)
         entries = construction.encode_item_numbers(lists, names, trusted=trusted)
-        beside = construction.validate_columns(entries.sizes.size)
-        return cls(names, *entries, entries.sizes, *beside)
+        metadata = construction.validate_columns(entries.sizes.size)
+        return cls(names, *entries, entries.sizes, *metadata)
 
     @classmethod
     def from_pairs(
@@ -258,8 +258,8 @@ class Rankings:
         """
         names, entries = construction.encode_pairs(winners, losers, items, ties)
         n, columns = entries.sizes.size, (targets, sources, raters, weights)
-        beside = construction.validate_columns(n, *columns, "subset", construction.describe_pair)
-        return cls(names, *entries, entries.sizes, *beside)
+        metadata = construction.validate_columns(n, *columns, "subset", construction.describe_pair)
+        return cls(names, *entries, entries.sizes, *metadata)
 
     @classmethod
     def from_pair_counts(
@@ -285,8 +285,8 @@ class Rankings:
           a = b (subset, weight 2)
         """
         names, entries, weights = construction.encode_pair_counts(wins, items, ties)
-        beside = construction.validate_columns(weights.size, weights=weights, kind="subset")
-        return cls(names, *entries, entries.sizes, *beside)
+        metadata = construction.validate_columns(weights.size, weights=weights, kind="subset")
+        return cls(names, *entries, entries.sizes, *metadata)
 
     @property
     def n_items(self) -> int:

@@ -21,11 +21,10 @@ from rankshot.recognition.exported_labels import match_ids, read_labels
 from rankshot.recognition.scoring import Classes, ScoredInputs, ScoringPlan, run_plan
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.sources.registry import Source
-from rankshot.zeroshot.files.score_tables import RULE, guess_score_type, open_scores
+from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, open_scores
 from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 
 Labels = NDArray[np.str_]
-TABLES = (".csv", ".parquet")
 
 
 class Labelled(NamedTuple):
@@ -49,6 +48,7 @@ class Reader:
 
     plan: ScoringPlan | None
     items: Sequence[object] | None = None
+    score_type: str = AUTO
 
     def read(self, given: Any, what: str = "inputs") -> Labelled:
         """Scores of what a caller passes, with the labels that are in the same table or folder."""
@@ -59,7 +59,7 @@ class Reader:
         if self.plan is not None:
             return _run_model(self.plan, given)
         if isinstance(given, (str, Path)):
-            return _read_table(Path(given))
+            return _read_table(Path(given), self.score_type)
         if (frame := as_frame(given)) is not None:
             return _read_frame(frame)
         if self.items is None:
@@ -105,7 +105,7 @@ def _run_model(plan: ScoringPlan, given: Any) -> Labelled:
     return Labelled(found, np.array(folders) if all(folders) else None)
 
 
-def _read_table(path: Path) -> Labelled:
+def _read_table(path: Path, score_type: str = AUTO) -> Labelled:
     """A file of scores, perhaps with a column of labels."""
     if not path.is_dir() and LABEL in (columns := read_columns(path)[0]):
         texts = [name for name in (LABEL, ID) if name in columns]
@@ -119,7 +119,9 @@ def _read_table(path: Path) -> Labelled:
         return Labelled(found, labels[rows])
     table = open_scores(path)
     first = next(table.batches())[1]
-    ids, scores = replace(table, score_type=guess_score_type(first.columns, table)).read()
+    if score_type == AUTO:
+        score_type = guess_score_type(first.columns, table)
+    ids, scores = replace(table, score_type=score_type).read()
     return Labelled(replace(_without_ids(scores), ids=np.array(ids, object)), None)
 
 
@@ -172,7 +174,7 @@ def read_new(new: Any) -> Any:
     return as_names(new, "new")
 
 
-def rank_names(
+def rank_new(
     source: Source | str | Sequence[Source | str] | None,
     new: tuple[str, ...],
     labels: Labels | None,
@@ -189,8 +191,10 @@ def rank_names(
     found = sources.rank_names(targets, seen, source)
     unknown = [name for name in found.unknown if name in new and name not in {*shown}]
     if found.rankings is None or (unknown and len(unknown) == len(new)):
-        hint = f"{found.notes[-1]}; or give a ranking: {{name: [seen classes]}}"
-        raise InputError(what, (unknown or new)[0], "is not known to the source", hint=hint)
+        name = (unknown or new)[0]
+        reasons = [note for note in found.notes if repr(name) in note]
+        hint = "; or ".join([*reasons[:1], "give a ranking: {name: [seen classes]}"])
+        raise InputError(what, name, "is not known to the source", hint=hint)
     return found.rankings, [*found.notes]
 
 

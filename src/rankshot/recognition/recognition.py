@@ -14,15 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
 from rankshot.core.tables import make_frame
+from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.reading import Labels, Reader, rank_names, read_new, read_seen
+from rankshot.recognition.reading import Labels, Reader, rank_new, read_new, read_seen
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, plan_scoring
 from rankshot.sources.registry import Source
 from rankshot.zeroshot.class_rankings import as_rankings, only_new
-from rankshot.zeroshot.decide import most_probable
+from rankshot.zeroshot.decide import label_or_reject, most_probable
+from rankshot.zeroshot.files.predictions import open_predictions
+from rankshot.zeroshot.files.score_tables import AUTO
 from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
@@ -179,6 +182,30 @@ class Recognition:
         """
         return make_dataset(self, name)
 
+    def write(
+        self, path: str | Path, *, reject_below: float | None = None, top: int | None = None
+    ) -> NDArray[np.str_]:
+        """Write the predictions as a table (.csv, .parquet), and return the labels in it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The table to write.
+        reject_below : float, optional
+            Inputs for which no class reaches this probability are labelled ``rejected``.
+        top : int, optional
+            Write only this number of most probable classes per input; see `open_predictions`.
+        """
+        names = self.head.classes_
+        if reject_below is not None:
+            require_number("reject_below", reject_below, least=0, most=1)
+        labels = label_or_reject(np.log(np.maximum(self.proba, 1e-300)), names, reject_below)
+        if top is None and reject_below is None:
+            labels = self.labels
+        with open_predictions(path, names, top=top) as writer:
+            writer.write(self.ids, labels, self.proba)
+        return labels
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a run folder, which `open_run`, ``rankshot review`` and ``report`` open.
 
@@ -213,6 +240,7 @@ def recognise(
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
     settings: Settings | None = None,
+    score_type: str = AUTO,
 ) -> Recognition:
     """Predict new classes, using whatever data are passed.
 
@@ -268,6 +296,9 @@ def recognise(
         Whether examples are compared by features of the model, if it has some.
     settings : Settings, optional
         Where a rehearsal begins, or what is used without one.
+    score_type : str
+        What the numbers in files of scores are: "logits", "probabilities", "one-vs-rest-logits",
+        "one-vs-rest-probabilities" or "one-vs-one". By default inferred from the first rows.
 
     Returns
     -------
@@ -297,7 +328,7 @@ def recognise(
     names = read_seen(seen)
     if names is None and isinstance(given, Rankings):
         names = given.items
-    reader = Reader(plan, names)
+    reader = Reader(plan, names, score_type)
     scored = reader.read(inputs).inputs
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
     known, labels = None, None
@@ -314,7 +345,7 @@ def recognise(
             by_id = dict(zip(few.inputs.ids, few.labels.tolist(), strict=True))
     if not isinstance(given, Rankings | Mapping):
         taught = () if shown is None else shown[1].tolist()
-        given, more = rank_names(source, given, labels, scored.classes, taught)
+        given, more = rank_new(source, given, labels, scored.classes, taught)
         notes += more
     elif source is not None:
         raise InputError("source", source, "cannot be combined with rankings")
@@ -345,11 +376,8 @@ def _predict(
     if rehearse and known is not None and labels is not None:
         forecast = _rehearse(knowledge, labels, settings, notes)
     if forecast is not None:
-        own: dict[str, Any] = {
-            "classes": settings.classes,
-            "none": settings.none,
-            "batch": settings.batch,
-        }
+        names = ("classes", "none", "batch", "seen_loss")
+        own = {name: getattr(settings, name) for name in names}
         settings = replace(forecast.settings, **own)
         notes += forecast.describe(rankings)
     fitted = knowledge.fit_alone(settings)

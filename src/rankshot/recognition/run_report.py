@@ -17,7 +17,7 @@ from rankshot.pages.images import ImageFolder, Outcomes, Thumbnail, read_images
 from rankshot.recognition.run_folder import Run
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
-from rankshot.zeroshot.files.predictions import read_truth
+from rankshot.zeroshot.files.predictions import read_predictions, read_truth
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
@@ -103,6 +103,25 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
         ),
         notes=(*run.notes, *notes),
     )
+
+
+def report_predictions(path: Path, truth: str | Path | None = None) -> Report:
+    """Collect the report of a file of predictions.
+
+    Parameters
+    ----------
+    path : Path
+        Predictions (.csv, .parquet).
+    truth : str or Path, optional
+        As for `report_run`.
+    """
+    predicted = read_predictions(path)
+    ids = [str(name) for name in predicted.ids]
+    labels = None if truth is None else read_truth(truth, ids).astype(str)
+    outcomes = Outcomes(
+        ids, predicted.labels.astype(str), predicted.proba, labels, predicted.targets
+    )
+    return build_report(TITLE, outcomes)
 
 
 def explain_run(

@@ -27,7 +27,6 @@ from rankshot.core.errors import (
     short_repr,
 )
 from rankshot.core.images import ignore_pillow_warnings, read_image, require_pillow
-from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.recognition.any_model import open_model
 from rankshot.recognition.images import (
@@ -49,6 +48,9 @@ from rankshot.zeroshot.scores import (
     log_class_probabilities,
     n_columns,
 )
+
+Announce = Callable[[int, int, str], None]
+"""Called with how much is done, of how much, and of what: bytes, images or steps."""
 
 BATCH = 16
 """Inputs per batch: on a CPU, larger batches do not fit its cache and are slower."""

@@ -12,7 +12,7 @@ from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.reading import rank_names, read_new
+from rankshot.recognition.reading import rank_new, read_new
 from rankshot.recognition.scoring import Classes, ScoringPlan, plan_scoring, run_plan
 from rankshot.sources.registry import Source
 from rankshot.zeroshot.class_rankings import as_rankings
@@ -121,7 +121,7 @@ class ZeroShot:
             if self._source is None and self._plan.model.takes == "texts":
                 self._refuse(missing[0], "has no ranking, and no dictionary knows what texts mean")
             classes = self._plan.classes
-            found, _ = rank_names(self._source, missing, None, classes, what="candidate_labels")
+            found, _ = rank_new(self._source, missing, None, classes, what="candidate_labels")
             if unknown := [name for name in missing if name not in found.target_names]:
                 self._refuse(unknown[0], "is not known to the source")
             parts.append(found)
@@ -164,9 +164,8 @@ def zero_shot(
     >>> count = lambda texts: [[text.count(word) for word in ("song", "clock")] for text in texts]
     >>> zs = rs.zero_shot(
     ...     count, rankings={"volume": ["music"], "timer": ["alarm"]}, seen=["music", "alarm"])
-    >>> found = zs("play a song", candidate_labels=["volume", "timer"])
-    >>> found["labels"], [round(score, 2) for score in found["scores"]]
-    (['volume', 'timer'], [0.95, 0.05])
+    >>> zs("play a song", candidate_labels=["volume", "timer"])["labels"]
+    ['volume', 'timer']
     """
     plan = plan_scoring(model, seen, preprocessing, features=False)
     given = None if rankings is None else read_new(rankings)

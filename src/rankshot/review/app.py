@@ -198,7 +198,7 @@ class Routes:
     # ---- Data: not by FastAPI's encoder, which visits every value of long lists
 
     def state(self) -> JSONResponse:
-        """Return how far the review is."""
+        """Return the state of the review."""
         return JSONResponse(self._review.describe())
 
     def rows(self, asked: Annotated[Query, Parameter()]) -> JSONResponse:
@@ -241,8 +241,8 @@ class Routes:
     def image(self, row: int, *, large: bool = False) -> Response:
         """Return an image, small for the grid or larger."""
         read = self._inputs.read_image if large else self._inputs.read_thumbnail
-        found = read(self._require_row(row))
-        return Response(found.data, media_type=found.media_type, headers=KEPT)
+        image = read(self._require_row(row))
+        return Response(image.data, media_type=image.media_type, headers=KEPT)
 
     def sound(self, row: int) -> Response:
         """Return a sound file."""
@@ -266,7 +266,7 @@ class Routes:
 PAGE = 60
 """Inputs on a page."""
 N_USEFUL = 30
-"""Inputs whose labels help most, found at once."""
+"""Inputs whose labels help most that are chosen at once."""
 Rows = NDArray[np.intp]
 Text = Annotated[str, Field(max_length=500)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -275,8 +275,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Query(Sent):
     """What somebody wants to see.
 
-    ``name`` is a predicted or given class, ``least`` and ``most`` bound the probability, and
-    ``text`` is a part of ids and texts. ``labelled`` keeps only inputs with a label, or without.
+    ``name`` is the predicted class, or that of the label; ``least`` and ``most`` bound the
+    probability, and ``text`` is a part of ids and texts. ``labelled`` keeps only inputs with a
+    label, or without.
     ``only`` names rows, and everything else is ignored.
     """
 
@@ -334,18 +335,18 @@ class Listing:
         proba = predicted.proba[rows].round(2)
         keep = (proba >= query.least) & (proba <= query.most)
         if query.labelled is not None or query.name:
-            given = np.array([labels.get(row, "") for row in rows.tolist()], object)
+            chosen = np.array([labels.get(row, "") for row in rows.tolist()], object)
             if query.labelled is not None:
-                keep &= (given != "") == query.labelled
+                keep &= (chosen != "") == query.labelled
             if query.name:
-                keep &= np.where(given == "", predicted.labels[rows], given) == query.name
+                keep &= np.where(chosen == "", predicted.labels[rows], chosen) == query.name
         rows = rows[keep]
         if wanted := query.text.casefold():
             rows = rows[[wanted in self._searched[row] for row in rows.tolist()]]
         return rows
 
     def describe(self, row: int) -> dict[str, object]:
-        """Return what the page shows of an input."""
+        """Return an input, its prediction and its label, for the page."""
         review, predicted = self._review, self._review.predicted
         return {
             "row": int(row),

@@ -23,7 +23,7 @@ class Checked(NamedTuple):
     n_inputs: int
 
 
-def confidence_sequence(found: Checked) -> tuple[float, float]:
+def confidence_sequence(checked: Checked) -> tuple[float, float]:
     r"""Return an interval of the share of correct predictions among all inputs.
 
     With a probability of 95%, the share is in the intervals of all numbers of checks at once. So
@@ -47,11 +47,11 @@ def confidence_sequence(found: Checked) -> tuple[float, float]:
     >>> confidence_sequence(Checked(9, 10, 10))
     (0.9, 0.9)
     """
-    s, t, n = found
+    s, t, n = checked
     f = t - s
 
     def is_inside(correct: int) -> bool:
-        ratio = betaln(1 + s, 1 + f) - _log_probability(correct, found)
+        ratio = betaln(1 + s, 1 + f) - _log_probability(correct, checked)
         return bool(ratio < -log(ERROR))
 
     # The logarithm of the probability is a concave function of M, so the set is an interval, and
@@ -71,32 +71,32 @@ def _bisect(is_inside: Callable[[int], bool], inside: int, outside: int) -> int:
     return inside
 
 
-def _log_probability(correct: int, found: Checked) -> float:
+def _log_probability(correct: int, checked: Checked) -> float:
     """Return the log-probability of a sequence of draws, given the number of correct inputs."""
-    s, t, n = found
+    s, t, n = checked
     wrong, f = n - correct, t - s
     of_correct = lgamma(correct + 1) - lgamma(correct - s + 1)
     of_wrong = lgamma(wrong + 1) - lgamma(wrong - f + 1)
     return of_correct + of_wrong - lgamma(n + 1) + lgamma(n - t + 1)
 
 
-def count_more(found: Checked) -> int:
-    """Return how many more checks would make the interval half as wide.
+def count_more(checked: Checked) -> int:
+    """Count the further checks that would make the interval half as wide.
 
     It is assumed that the share of correct predictions stays as it is.
     """
 
     def width(n_checked: int) -> float:
-        n_correct = round(found.n_correct / max(found.n_checked, 1) * n_checked)
-        low, high = confidence_sequence(Checked(n_correct, n_checked, found.n_inputs))
+        n_correct = round(checked.n_correct / max(checked.n_checked, 1) * n_checked)
+        low, high = confidence_sequence(Checked(n_correct, n_checked, checked.n_inputs))
         return high - low
 
-    wanted = width(found.n_checked) / 2
-    few, many = found.n_checked, found.n_inputs
+    wanted = width(checked.n_checked) / 2
+    few, many = checked.n_checked, checked.n_inputs
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if width(middle) <= wanted else (middle, many)
-    return many - found.n_checked
+    return many - checked.n_checked
 
 
 @dataclass
@@ -117,15 +117,15 @@ class Audit:
         return int(self.order[len(self.judged)]) if len(self.judged) < len(self.order) else None
 
     def describe(self) -> dict[str, Any]:
-        """Return what the page shows of it."""
+        """Return the progress and the estimate, for the page."""
         names, n = self.predicted[self.order], len(self.judged)
-        found = Checked(int((names[:n] == np.array(self.judged, str)).sum()), n, len(names))
-        low, high = confidence_sequence(found)
+        checked = Checked(int((names[:n] == np.array(self.judged, str)).sum()), n, len(names))
+        low, high = confidence_sequence(checked)
         return {
-            **found._asdict(),
+            **checked._asdict(),
             "low": low,
             "high": high,
-            "more": count_more(found) if 0 < n < len(names) else None,
+            "more": count_more(checked) if 0 < n < len(names) else None,
             "unchecked": sorted({*names.tolist()} - {*names[:n].tolist()}),
             "row": self.next_row,
         }

@@ -121,7 +121,7 @@ class ShownInputs:
             return True
 
     def find_kind(self, row: int) -> Kind:
-        """Return how an input is shown."""
+        """Return the kind of an input."""
         value = self.values[row]
         if value is None:
             return "row"
@@ -130,14 +130,14 @@ class ShownInputs:
         return "sound" if value.suffix.lower() in SOUNDS else "image"
 
     def describe(self, row: int) -> dict[str, object]:
-        """Return what is shown: of an input without file and text, its largest scores."""
+        """Return the text of an input for the page; without file and text, its largest scores."""
         value = self.values[row]
         text = value[:MOST_CHARACTERS] if isinstance(value, str) else ""
         if value is None:
             scores = self._scores[[row]]
-            found = scores.values[0]
-            best = np.argsort(-found, kind="stable")[:LARGEST]
-            text = ", ".join(f"{scores.items[i]} {found[i]:.3g}" for i in best)
+            values = scores.values[0]
+            best = np.argsort(-values, kind="stable")[:LARGEST]
+            text = ", ".join(f"{scores.items[i]} {values[i]:.3g}" for i in best)
         return {"kind": self.find_kind(row), "text": text, "has_changed": self.has_changed(row)}
 
     def find_sound(self, row: int) -> tuple[Path, str]:

@@ -118,7 +118,7 @@ class Learner:
 
 
 def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Changes:
-    """Return how two fits differ on inputs without a label."""
+    """Compare two fits on inputs without a label."""
     is_changed = before.labels != after.labels
     is_changed[list(labelled)] = False
     pairs = zip(before.labels[is_changed].tolist(), after.labels[is_changed].tolist(), strict=True)

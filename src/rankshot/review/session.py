@@ -42,7 +42,7 @@ class Review:
         The ids of the inputs, one per row of its scores.
     journal : Journal
         Its events are repeated now, and new ones are added.
-    given : mapping of id to label
+    labels : mapping of id to label
         Labels that were known before.
     """
 
@@ -51,12 +51,12 @@ class Review:
         learner: Learner,
         ids: Sequence[str],
         journal: Journal,
-        given: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.learner = learner
         self.ids = tuple(ids)
         self._row_of = {name: row for row, name in enumerate(self.ids)}
-        self.labels = {self._row_of[name]: label for name, label in (given or {}).items()}
+        self.labels = {self._row_of[name]: label for name, label in (labels or {}).items()}
         self.added: dict[str, tuple[str, ...]] = {}
         # How often labels and classes have changed: what tabs and the thread that learns compare.
         self.n_changes = 0
@@ -168,7 +168,7 @@ class Review:
         self.audit = Audit(order, self.predicted.labels)
 
     def _digest(self) -> str:
-        """Return what tells whether the predictions that an audit judges are the same as before."""
+        """Return a hash of the predictions that an audit judges."""
         names = self.predicted.labels[self.unlabelled()].tolist()
         return sha256("\n".join(names).encode()).hexdigest()[:16]
 
@@ -339,9 +339,9 @@ class Review:
     def describe(self) -> dict[str, object]:
         """Return the state of the review."""
         with self._lock:
-            given = Counter(self.labels.values())
+            labelled = Counter(self.labels.values())
             guessed = Counter(self.predicted.labels[self.unlabelled()].tolist())
-            names = [*self.classes, *([NONE_OF_THESE] if given[NONE_OF_THESE] else [])]
+            names = [*self.classes, *([NONE_OF_THESE] if labelled[NONE_OF_THESE] else [])]
             return {
                 "n_changes": self.n_changes,
                 "version": self.version,
@@ -349,7 +349,7 @@ class Review:
                 "n_labelled": len(self.labels),
                 "n_inputs": len(self.ids),
                 "changes": self.changes._asdict(),
-                "classes": [[name, guessed[name], given[name]] for name in names],
+                "classes": [[name, guessed[name], labelled[name]] for name in names],
                 "audit": None if self.audit is None else self.audit.describe(),
                 "last_audit": self.last_audit,
                 "problem": self.problem,

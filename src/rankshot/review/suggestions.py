@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, iterate_rows, open_csv_writer
+from rankshot.core.validation import require_whole_number
+from rankshot.recognition.run_folder import Run
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.suggestions import choose_diverse
 
@@ -72,3 +74,25 @@ def add_suggestions(
     with replace_file(path) as stream:
         open_csv_writer(stream).writerows([columns, *rows])
     return sum(not row[label_at].strip() for row in rows)
+
+
+def suggest_for_run(run: Run, path: Path, number: int = 20) -> int:
+    """Add inputs of a run to a table to fill in; return how many of its rows have no label.
+
+    Parameters
+    ----------
+    run : Run
+        What `open_run` has read.
+    path : Path
+        A CSV file; rows that it has stay.
+    number : int
+        How many rows without a label the table will have.
+    """
+    require_whole_number("number", number)
+    scores, ids = run.knowledge.batch, [str(name) for name in run.ids]
+    assert scores is not None  # noqa: S101 (a run always has scores)
+    best = run.proba.max(axis=1)
+    n = add_suggestions(path, ids, scores, run.labels, best, number=number, labels=run.labelled)
+    if n == 0:
+        raise InputError("csv", str(path), "has a label for every input")
+    return n

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from rankshot.core.errors import InputError, format_count, prefix_errors
 from rankshot.core.files import read_lines, skip_blank_lines
-from rankshot.core.tables import Rule, read_table
+from rankshot.core.tables import NumberCheck, read_table
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names import split_synonyms
 from rankshot.sources.similarity import Similarity
@@ -262,7 +262,7 @@ def _count_near(text: TokenizedText, shape: tuple[int, int], width: int) -> csr_
 # ---- Association measures, and hit counts
 
 COUNT_FIELDS = ("n_target", "n_item")
-HIT_RULE = Rule("counts must be finite numbers, at least 0")
+HIT_RULE = NumberCheck("counts must be finite numbers, at least 0")
 
 
 def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:

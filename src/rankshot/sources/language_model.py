@@ -16,9 +16,10 @@ from threading import Event, Lock
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from tqdm.auto import tqdm
+
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError, format_count
 from rankshot.core.files import append_line, require_ending
-from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     as_names,
     require_module,
@@ -221,8 +222,9 @@ class LanguageModel:
         """
         names = as_names(items)
         questions = self._list_questions(as_names(targets, "targets"), names)
-        with AnswerLog(self.log) as log, ProgressLine(self.model, enabled=verbose) as line:
-            orders = self._find_orders(questions, log, line)
+        bar = tqdm(desc=self.model, total=len(questions), unit="answer", disable=not verbose)
+        with AnswerLog(self.log) as log, bar:
+            orders = self._find_orders(questions, log, bar)
         return Rankings.from_orders(
             orders,
             items=names,
@@ -265,10 +267,11 @@ class LanguageModel:
         ]
 
     def _find_orders(
-        self, questions: list[dict[str, object]], log: AnswerLog, line: ProgressLine
+        self, questions: list[dict[str, object]], log: AnswerLog, bar: Any
     ) -> list[list[str]]:
         """Return the answers in the order of the questions; those that the log lacks are asked."""
         found = {i: order for i, question in enumerate(questions) if (order := log.find(question))}
+        bar.update(len(found))
         open_ones = [i for i in range(len(questions)) if i not in found]
         if not open_ones:
             return [found[i] for i in range(len(questions))]
@@ -292,7 +295,7 @@ class LanguageModel:
                     failures[number] = result
                 elif result is not None:
                     found[number] = result
-                    line.update(f"{len(found):,} of {len(questions):,} answers")
+                    bar.update()
         if failures:
             raise failures[min(failures)]
         return [found[i] for i in range(len(questions))]

@@ -137,8 +137,10 @@ class LookAlikes:
         kinds = list(FILES) if self.kind == "auto" else [self.kind]
         dictionaries = [dictionary] if dictionary else [load_dictionary(kind) for kind in kinds]
         options = [_ItemNames(each, items, synsets, words or {}) for each in dictionaries]
+        # A classifier of the listed classes themselves needs no comparison, which takes a second.
+        direct = (option for option in options if option.is_direct)
         # The first of equals: images.
-        return max(options, key=lambda option: option.known_share)
+        return next(direct, None) or max(options, key=lambda option: option.known_share)
 
     def look_up(
         self,
@@ -218,13 +220,22 @@ class _ItemNames:
         self.listed = dictionary.match_classes(items)
         self.is_direct = len(self.listed) >= DIRECT_SHARE * len(dictionary.classes)
         self._synsets, self._words = synsets, words
-        self.uncertain = tuple(
+
+    @cached_property
+    def uncertain(self) -> tuple[str, ...]:
+        """The seen classes that are not in the dictionary, as written or by a synonym."""
+        return tuple(
             name
-            for name in items
+            for name in self.items
             if name not in self.listed
-            and dictionary.find_certain(words.get(name, name), synsets.get(name)) is None
+            and self.dictionary.find_certain(self._words.get(name, name), self._synsets.get(name))
+            is None
         )
-        self.known_share = 1 - len(self.uncertain) / len(items)
+
+    @property
+    def known_share(self) -> float:
+        """The share of the other seen classes."""
+        return 1 - len(self.uncertain) / len(self.items)
 
     @cached_property
     def entries(self) -> dict[str, Entry | None]:

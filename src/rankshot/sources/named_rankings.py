@@ -40,6 +40,13 @@ BETTER += "paste a prompt into any chat window, or use the source llm:MODEL"
 class DefaultSource(NamedTuple):
     """The source for names, if the user names none, and the line that says why.
 
+    Attributes
+    ----------
+    text : str
+        The source as it is named on the command line, such as ``"look-alikes"``.
+    reason : str
+        One line that says what is used, why, and what would be better.
+
     Examples
     --------
     >>> from rankshot.sources import choose_source
@@ -53,6 +60,11 @@ class DefaultSource(NamedTuple):
 
 def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
     """Choose between the dictionaries and WordNet by the names of the seen classes.
+
+    Parameters
+    ----------
+    items : iterable of names, or ClassLabels
+        The seen classes.
 
     Examples
     --------
@@ -171,8 +183,9 @@ def rank_names(
             break
     ranked = {target for part in parts for target in part.target_names}
     unknown = tuple(name for name in names if name not in ranked)
-    if unknown:
-        notes.append(f"{describe_unknown(unknown, names + labels.names, look_up)}: {REMEDY}")
+    # A dictionary has said why it has no list.
+    if silent := [name for name in unknown if not any(repr(name) in note for note in notes)]:
+        notes.append(f"{describe_unknown(silent, names + labels.names, look_up)}: {REMEDY}")
     return NamedRankings(Rankings.concatenate(parts) if parts else None, unknown, tuple(notes))
 
 
@@ -197,6 +210,13 @@ class _AnswerFolder:
 
 def open_source(text: str, senses: Mapping[str, str] | None = None) -> Source | Similarity:
     """Open the source that a text names, such as ``"llm:gpt-4o"`` or ``"wordnet"``.
+
+    Parameters
+    ----------
+    text : str
+        A source as it is named on the command line.
+    senses : mapping of name to sense, optional
+        Known WordNet senses or ids of some names.
 
     Examples
     --------

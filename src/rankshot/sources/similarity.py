@@ -19,7 +19,7 @@ from rankshot.core.errors import (
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
-    Rule,
+    NumberCheck,
     open_writer,
     read_columns,
     read_table,
@@ -30,7 +30,9 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 TARGET = "target"
 """The name of the column that holds the targets."""
-RULE = Rule("similarities must be finite numbers, or empty where unknown", allow_missing=True)
+RULE = NumberCheck(
+    "similarities must be finite numbers, or empty where unknown", allow_missing=True
+)
 
 
 @dataclass(frozen=True, eq=False)

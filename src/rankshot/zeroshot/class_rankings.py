@@ -17,7 +17,7 @@ from rankshot.sources.similarity import Similarity
 Floats = NDArray[np.floating]
 Order = Sequence[str | Sequence[str]]
 Orders = Mapping[str, Order | Sequence[Order]]
-"""For each target, its seen classes, most similar first; or several such lists."""
+"""For each target, its seen classes, most similar first; or one such list per rater."""
 DECAY = 0.5
 """By default, place r of a ranking has the weight r^-DECAY."""
 LEAST_COHERENCE = 1.64
@@ -31,7 +31,7 @@ def as_rankings(
 
     Rankings that name only some of these classes become top-K rankings of all of them. A ranking
     that lists another class is refused: nothing is dropped. A dict has one list of seen classes per
-    class, most similar first, or several; ``raters`` are those of all lists, one after the other.
+    class, most similar first; or one list for each of the ``raters``.
     """
     if isinstance(rankings, Mapping):
         if items is None:
@@ -42,6 +42,9 @@ def as_rankings(
                 hint="use Rankings.from_orders(..., items=...), or pass a reference or examples as "
                 "Scores",
             )
+        if raters is not None and not isinstance(raters, str):
+            # One list of each rater for each class.
+            raters = [*raters] * len(rankings)
         return Rankings.from_orders(rankings, items=items, raters=raters)
     if isinstance(rankings, Similarity):
         raise InputError(
@@ -50,7 +53,9 @@ def as_rankings(
     if not isinstance(rankings, Rankings):
         raise InputError("rankings", rankings, "must be Rankings or a dict of lists")
     named = require_targets(rankings)
-    return named if items is None else named.change_items(tuple(items))
+    # The same classes keep the order that the rankings give them: plain arrays have it as well.
+    is_same = items is None or {*items} == {*named.items}
+    return named if is_same else named.change_items(tuple(items or ()))
 
 
 def only_new(rankings: Rankings) -> Rankings:

@@ -50,7 +50,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         class, most similar first, or several. Rankings that list only some of these classes, as
         read from a file, are treated as top-K rankings of all of them.
     raters : str or sequence of str, optional
-        The rater of all lists of a dict, or one for each list.
+        The rater of all lists of a dict; or several, whose lists each class has in this order.
     classes : {"new", "all"}
         The classes that `predict` may return: the new classes only, or the new and the seen
         classes (generalised zero-shot classification). In the second case, a `SeenAndNew` decides

@@ -48,7 +48,7 @@ class Knowledge:
         Scores of the inputs themselves, without labels. They may be classified jointly (see
         `Settings`); and if they have evidence of another model, its weight is estimated on them.
     raters : str or sequence of str, optional
-        The rater of all lists of a dict, or one for each list.
+        The rater of all lists of a dict; or several, whose lists each class has in this order.
 
     Examples
     --------

@@ -215,7 +215,7 @@ class WeightedMean(Predictor, BaseEstimator):
             Scores with ``evidence``, of inputs like those to be classified; no labels are needed.
             All scores to be classified must have evidence of the same model.
         raters : str or sequence of str, optional
-            The rater of all lists of a dict, or one for each list.
+            The rater of all lists of a dict; or several, whose lists each class has in this order.
         """
         self.require_parameters()
         tables = (reference[0] if isinstance(reference, tuple) else reference), evidence

@@ -28,8 +28,8 @@ from rankshot.core.tables import (
     ID,
     LABEL,
     TABLE_ENDINGS,
+    NumberCheck,
     PutRows,
-    Rule,
     as_text_array,
     open_writer,
     read_columns,
@@ -42,7 +42,7 @@ from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 
 PROBABILITY = "probability"
-RULE = Rule("probabilities must be numbers")
+RULE = NumberCheck("probabilities must be numbers")
 DIGITS = 7
 """The significant digits of a probability in CSV: those of single precision, in which most models
 compute."""

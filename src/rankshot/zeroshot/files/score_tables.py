@@ -37,7 +37,7 @@ from rankshot.core.tables import (
     FEATURES,
     ID,
     TABLE_ENDINGS,
-    Rule,
+    NumberCheck,
     as_text_array,
     import_pyarrow,
     open_parquet,
@@ -71,10 +71,12 @@ SCORE_TYPES = (
 """What the numbers in a table may be; with auto, the first rows tell."""
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
-RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
+RULE = NumberCheck(
+    "scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE
+)
 FEATURE_ROWS = 256
 """Rows of features that are read at a time."""
-FEATURE_RULE = Rule("features must be finite numbers")
+FEATURE_RULE = NumberCheck("features must be finite numbers")
 NUMBERS = "fiu"
 """The kinds of NumPy types that are numbers."""
 Block = tuple[Sequence[str], Scores]

@@ -1,0 +1,156 @@
+"""Score tests, claims for many looks and the test of fit, against their definitions."""
+
+import numpy as np
+import pytest
+from pair_tables import draw_outcomes, draw_pairs, make_votes
+from scipy.integrate import trapezoid
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import binomtest, norm
+
+import rankshot as rs
+from rankshot.leaderboards.evidence import Looks, allow_looks, to_normal
+
+pytestmark = pytest.mark.filterwarnings("ignore:some items always won")
+
+
+def count(wins):
+    return rs.Rankings.from_pair_counts(wins, items=list("abcdef")[: len(wins)])
+
+
+def test_an_item_that_never_lost_is_better():
+    board = rs.leaderboard(count([[0, 100, 100], [0, 0, 50], [0, 50, 0]]))
+    assert [row.better_than for row in board] == [2, 0, 0]
+    assert board.rank_intervals.tolist() == [[1, 1], [2, 3], [2, 3]]
+    low, high = board.compare("a", "b").interval
+    assert low == pytest.approx(3.7, abs=0.3)
+    assert high == np.inf
+    ballots = rs.Rankings.from_orders([list("abcd")] * 20)
+    assert [row.better_than for row in rs.leaderboard(ballots)] == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 12, 100])
+def test_two_items_have_about_the_exact_binomial_p_value(n):
+    board = rs.leaderboard(count([[0, n], [0, 0]]), min_votes=0)
+    exact = binomtest(n, n).pvalue
+    assert board.p_values[0, 1] >= exact
+    z = (n / 2 - 0.5) / np.sqrt(n / 4)
+    assert board.p_values[0, 1] == pytest.approx(2 * norm.sf(z), rel=0.02)
+    # The interval is that of the same test: p (1 - p) with which n wins are just possible.
+    low = expit(board.compare("a", "b").interval[0])
+    edge = (n * (1 - low) - 0.5) / np.sqrt(n * low * (1 - low))
+    assert n < 6 or edge == pytest.approx(norm.isf(0.025), abs=0.05)
+
+
+def test_evidence_never_makes_a_claim_weaker():
+    p = [rs.leaderboard(count([[0, n], [1, 0]])).p_values[0, 1] for n in (5, 10, 30, 100, 300)]
+    assert np.all(np.diff(p) < 0)
+    p = [rs.leaderboard(count([[0, n], [0, 0]])).p_values[0, 1] for n in (5, 10, 30, 100, 300)]
+    assert np.all(np.diff(p) < 0)
+
+
+def test_a_score_test_is_that_of_a_fit_with_equal_worths(rng):
+    """By a general optimiser, and the information about the difference by its definition."""
+    wins = rng.poisson(6, (4, 4)).astype(float)
+    np.fill_diagonal(wins, 0)
+    board = rs.leaderboard(count(wins), rs.PlackettLuce(regularization=0.01))
+    i, j = board.items.index("a"), board.items.index("b")
+
+    def loss(x):
+        theta = np.array([x[0], *x])
+        gap = theta[:, None] - theta
+        return -np.sum(wins * np.log(expit(gap))) + 0.005 * theta @ theta
+
+    theta = minimize(loss, np.zeros(3), tol=1e-12).x[[0, 0, 1, 2]]
+    chance = expit(theta[:, None] - theta)
+    both = wins + wins.T
+    score = float(np.sum(wins[0] - both[0] * chance[0]) - 0.01 * theta[0])
+    weight = both * chance * chance.T
+    A = np.diag(weight.sum(axis=1)) - weight + 0.01 * np.eye(4)
+    N = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    own = A[0, 0] - A[0] @ N @ np.linalg.solve(N.T @ A @ N, N.T @ A[0])
+    found = board.tests.test(int(board.places[i]), int(board.places[j]))
+    assert found.error == pytest.approx(own**-0.5, rel=1e-4)
+    wanted = np.sign(score) * max(abs(score) - 0.5, 0) * own**-0.5
+    assert found.z == pytest.approx(wanted, abs=1e-3)
+
+
+def test_raters_who_agree_by_chance_count_as_votes_and_others_do_not(rng):
+    """Fifty raters who each always vote for the same item are fifty votes."""
+    raters = [f"p{i // 10}" for i in range(500)]
+    names = ["a" if i // 10 < 40 else "b" for i in range(500)]
+    others = ["b" if name == "a" else "a" for name in names]
+    board = rs.leaderboard(rs.Rankings.from_pairs(names, others, raters=raters))
+    z = board.tests.test(0, 1).z
+    assert abs(z) == pytest.approx(to_normal((40 - 25) / np.sqrt(50 * 0.16), 49), rel=0.03)
+    alike = rs.leaderboard(
+        rs.Rankings.from_pairs(["a"] * 498 + ["b"] * 2, ["b"] * 498 + ["a"] * 2, raters=raters)
+    )
+    assert alike.clearly_better[0, 1]
+
+
+def test_an_e_value_is_the_likelihood_ratio_to_a_normal_difference():
+    for z, error in ((1.0, 0.3), (3.0, 0.1), (2.5, 2.0)):
+        estimate = z * error
+        grid = np.linspace(-9, 9, 20001)
+        mixed = trapezoid(norm.pdf(estimate, grid, error) * norm.pdf(grid), grid)
+        e = mixed / norm.pdf(estimate, 0, error)
+        found = Looks("many").log_p(z, error)
+        assert found == pytest.approx(min(-np.log(e), 0), abs=1e-6)
+
+
+def test_guided_looks_have_the_determinant_of_all_log_worths(rng):
+    root = rng.normal(size=(5, 5))
+    V = root @ root.T
+    V -= V.mean(axis=0)
+    V -= V.mean(axis=1, keepdims=True)
+    A = np.linalg.pinv(V)
+    wanted = np.linalg.slogdet(np.eye(5) + A)[1] / 2
+    assert allow_looks("guided", V).log_root == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("looks", ["many", "guided"])
+def test_more_looks_need_more_evidence(rng, looks):
+    a, b = draw_pairs(rng, 800, 5)
+    theta = np.linspace(1, -1, 5)
+    votes = make_votes(a, b, draw_outcomes(rng, theta[a] - theta[b]), list("abcde"))
+    one, more = rs.leaderboard(votes), rs.leaderboard(votes, looks=looks)
+    assert np.all(more.p_values >= one.p_values - 1e-12)
+    assert more.clearly_better.sum() <= one.clearly_better.sum()
+    assert np.all(np.diff(more.comparison_intervals) > np.diff(one.comparison_intervals))
+    assert np.all(np.diff(more.rank_intervals) >= np.diff(one.rank_intervals))
+    pair = more.items[0], more.items[-1]
+    low, high = more.compare(*pair).interval
+    assert low < one.compare(*pair).interval[0] < one.compare(*pair).interval[1] < high
+
+
+def test_student_tails_become_normal_ones():
+    t, degrees = np.array([0.0, 2.0, -5.0, 60.0]), np.array([3.0, 4.0, 9.0, np.inf])
+    z = to_normal(t, degrees)
+    from scipy.stats import t as student
+
+    assert norm.cdf(z[:3]) == pytest.approx(student.cdf(t[:3], degrees[:3]))
+    assert z[3] == pytest.approx(60)
+
+
+def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng):
+    wins = rng.poisson(15, (4, 4)).astype(float) + 3
+    wins[0, 1] += 90
+    np.fill_diagonal(wins, 0)
+    board = rs.leaderboard(count(wins), rs.PlackettLuce(regularization=1e-8))
+    found = {(each.first, each.second): each.p_value for each in board.misfits()}
+    theta, both = board.log_worths, board.wins + board.wins.T
+    chance = expit(theta[:, None] - theta)
+    weight = both * chance * chance.T
+    A = np.diag(weight.sum(axis=1)) - weight
+    p = {}
+    for i in range(4):
+        for j in range(i + 1, 4):
+            score = board.wins[i, j] - both[i, j] * chance[i, j]
+            h = weight[i, j] * (np.eye(4)[i] - np.eye(4)[j])
+            variance = weight[i, j] - h @ np.linalg.pinv(A) @ h
+            p[board.items[i], board.items[j]] = 2 * norm.sf(abs(score) / np.sqrt(variance))
+    smallest = min(p, key=p.get)
+    assert p[smallest] < 0.01
+    assert board.misfits()[0][:2] == smallest
+    assert found[smallest] == pytest.approx(min(1, 6 * p[smallest]), rel=1e-3)
