@@ -151,7 +151,7 @@ class Forecast:
     >>> noise = np.random.default_rng(0).normal(size=(120, 12))
     >>> reference = rs.Scores(noise - abs(label[:, None] - places), names), np.array(names)[label]
     >>> rs.Knowledge(near.to_rankings(), reference).rehearse(n_folds=3)
-    Forecast: .900 [.817, .975] on 12 held-out classes
+    Forecast: .917 [.842, .983] on 12 held-out classes
     """
 
     known: Known
