@@ -5,6 +5,7 @@ not run. Examples with ``>>>`` share their names, as in one session; other progr
 """
 
 import doctest
+import inspect
 import json
 import os
 import re
@@ -20,8 +21,7 @@ from markdown_fences import ROOT, find_pages, read_fences
 from page_shell import Shell, split_commands
 
 import rankshot as rs
-from command_line import get_command
-from rankshot.cli import app
+from rankshot.cli import COMMANDS
 from rankshot.sources.names import read_look_up
 
 PAGES = [page for page in find_pages() if read_fences(page)]
@@ -209,19 +209,16 @@ def find_named_commands(page):
 
 
 def find_fault(words):
-    """Return the first word that is no subcommand or no option, or None."""
-    command = get_command(app)
-    words = iter(words)
-    while hasattr(command, "commands"):
-        word = next(words, None)
-        # A word in capitals stands for any command.
-        if word is None or word.isupper() or word in {"--help", "--version"}:
-            return None
-        if word not in command.commands:
-            return word
-        command = command.get_command(None, word)
-    options = {name for given in command.params for name in given.opts} | {"--help"}
-    return next((w for w in words if re.match(r"--?[a-z]", w) and w not in options), None)
+    """Return the first word that is no command or no option, or None."""
+    if words[0].isupper() or words[0] in {"--help", "--version"}:
+        return None
+    commands = {one.__name__: one for group in COMMANDS.values() for one in group}
+    if words[0] not in commands:
+        return words[0]
+    names = inspect.signature(commands[words[0]]).parameters
+    options = {f"--{name.replace('_', '-')}" for name in names}
+    options |= {f"--no-{name.replace('_', '-')}" for name in names} | {"--help", "-o"}
+    return next((w for w in words[1:] if re.match(r"--?[a-z]", w) and w not in options), None)
 
 
 @pytest.mark.parametrize("page", PAGES)
