@@ -25,7 +25,6 @@ from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, o
 from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 
 Labels = NDArray[np.str_]
-TABLES = (".csv", ".parquet")
 
 
 class Labelled(NamedTuple):

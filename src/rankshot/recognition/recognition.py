@@ -376,11 +376,8 @@ def _predict(
     if rehearse and known is not None and labels is not None:
         forecast = _rehearse(knowledge, labels, settings, notes)
     if forecast is not None:
-        own: dict[str, Any] = {
-            "classes": settings.classes,
-            "none": settings.none,
-            "batch": settings.batch,
-        }
+        names = ("classes", "none", "batch", "seen_loss")
+        own = {name: getattr(settings, name) for name in names}
         settings = replace(forecast.settings, **own)
         notes += forecast.describe(rankings)
     fitted = knowledge.fit_alone(settings)
