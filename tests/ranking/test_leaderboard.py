@@ -270,7 +270,7 @@ def test_rank_intervals_step_down():
         theta, root = rng.normal(size=C), 0.3 * rng.normal(size=(C, C))
         V, errors = root @ root.T, root @ rng.normal(size=(C, 2000))
         scale = np.sqrt(np.diag(V)[:, None] + np.diag(V) - 2 * V)
-        evidence = find_evidence(theta, V, np.full(C, np.inf), None)
+        evidence = find_evidence(theta, V, np.full(C, np.inf))
         found = find_rank_intervals(evidence, V, errors, 0.9, Looks("one"))
         for i in range(C):
             told, first = step_down(i, theta, scale, errors, 1799)

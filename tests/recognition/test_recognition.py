@@ -178,6 +178,11 @@ def test_a_budget_needs_a_reference_and_both_kinds_of_classes(task):
         rs.recognise(scores, rankings, classes="all", seen_loss=0.02)
     with refuses("seen_loss", 0.02):
         rs.recognise(scores, rankings, reference=seen, seen_loss=0.02)
+    both = {"classes": "all", "seen_loss": 0.02, "batch": False}
+    for reference in (seen, (seen[0], None)):
+        found = rs.recognise(scores, rankings, reference=reference, **both)
+        assert found.settings.seen_loss == 0.02
+        assert {*found.head.classes_} == {*NAMES, "x", "y", "z"}
 
 
 def test_a_scikit_learn_pipeline_and_texts():

@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(tables):
 
 
 def test_settings_are_data(tmp_path):
-    settings = Settings(k=None, decay=0.2, source_weights={"": 1.0}, example_prior=(0.1, 0.3))
+    settings = Settings(k=None, decay=0.2, source_weights={"": 1.0}, seen_loss=None)
     assert Settings.from_json(settings.to_json()) == settings
     settings.write(tmp_path / "s.json", notes={"accuracy": 0.5})
     assert Settings.read(tmp_path / "s.json") == settings

@@ -30,6 +30,7 @@ from rankshot.leaderboards.evidence import (
     allow_looks,
     choose_pairs,
     draw_errors,
+    find_evidence,
     find_pair_degrees,
     find_rank_intervals,
 )
@@ -257,9 +258,9 @@ class Leaderboard:
         The leaderboard of each category.
     source : Votes
         What the board was made of.
-    evidence, tests, places, one_sided
-        The statistics of pairs, the score tests, the number of each item in them, and 1 for items
-        that never lost (-1 if they never won).
+    tests, places, one_sided
+        The score tests, the number of each item in them, and 1 for items that never lost (-1 if
+        they never won).
 
     Examples
     --------
@@ -293,7 +294,6 @@ class Leaderboard:
     seed: int
     origin: float
     looks: str
-    evidence: Evidence
     tests: ScoreTests
     places: NDArray[np.intp]
     one_sided: NDArray[np.int8]
@@ -339,6 +339,13 @@ class Leaderboard:
         rng = np.random.default_rng(self.seed)
         errors = draw_errors(self.covariance, self.n_draws, rng)
         return find_rank_intervals(self.evidence, self.covariance, errors, self.level, self._looks)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """How far each item (row) is above each other one, in normal standard errors."""
+        return find_evidence(
+            self.log_worths, self.covariance, self.degrees, self.tests, self.places
+        )
 
     @cached_property
     def _looks(self) -> Looks:

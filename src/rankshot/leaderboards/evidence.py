@@ -307,11 +307,6 @@ class Evidence(NamedTuple):
     errors: Floats
     by_score: NDArray[np.bool_]
 
-    def select(self, items: NDArray[np.intp]) -> Evidence:
-        """Return the evidence of some items."""
-        at = np.ix_(items, items)
-        return Evidence(self.z[at], self.errors[at], self.by_score[at])
-
 
 def find_pair_degrees(covariance: Floats, degrees: Floats) -> Floats:
     """Return the degrees of freedom of each difference: mostly those of the less certain item."""
@@ -322,19 +317,26 @@ def find_pair_degrees(covariance: Floats, degrees: Floats) -> Floats:
 
 
 def find_evidence(
-    log_worths: Floats, covariance: Floats, degrees: Floats, tests: ScoreTests | None
+    log_worths: Floats,
+    covariance: Floats,
+    degrees: Floats,
+    tests: ScoreTests | None = None,
+    places: NDArray[np.intp] | None = None,
 ) -> Evidence:
-    """Return how far items are above others, by Wald tests or score tests."""
+    """Return how far items are above others, by Wald tests or score tests.
+
+    ``places`` are the numbers of the items in ``tests``.
+    """
     errors = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
     difference = log_worths[:, None] - log_worths
     # An item does not differ from itself, nor do items that the errors do not tell apart.
     t = np.divide(difference, errors, out=np.zeros_like(errors), where=errors > 0)
     z = to_normal(t, find_pair_degrees(covariance, degrees))
     by_score = np.zeros(z.shape, bool)
-    if tests is not None:
+    if tests is not None and places is not None:
         unclear = (np.abs(difference) > FAR_APART) & (np.abs(z) < DECISIVE)
         for i, j in np.argwhere(np.triu(unclear)).tolist():
-            found = tests.test(i, j)
+            found = tests.test(int(places[i]), int(places[j]))
             if abs(found.z) > abs(z[i, j]) and found.z * difference[i, j] > 0:
                 z[i, j], z[j, i] = found.z, -found.z
                 errors[i, j] = errors[j, i] = found.error

@@ -25,7 +25,7 @@ from rankshot.core.validation import (
 )
 from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
-from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_evidence
+from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests
 from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
@@ -227,7 +227,6 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
         votes=votes[at],
         wins=board.wins[np.ix_(at, at)],
         ties=board.ties[np.ix_(at, at)],
-        evidence=board.evidence.select(at),
         places=board.places[at],
         one_sided=board.one_sided[at],
         thin={board.items[i]: float(votes[i]) for i in thin},
@@ -329,7 +328,6 @@ def _fit(
         tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
         effects=effects,
         thin={},
-        evidence=find_evidence(theta, V[:C, :C], degrees[:C], tests),
         tests=tests,
         places=np.arange(C),
         one_sided=_find_sides(before),

@@ -163,7 +163,7 @@ class Outcomes(NamedTuple):
         return np.asarray(~np.isin(self.predicted, list(self.classes)))
 
     def probability(self, rows: Sequence[int] | Rows) -> NDArray[np.floating]:
-        """Return probabilities of the predicted classes of some inputs."""
+        """Return the probabilities of the predicted classes of some ``rows``."""
         place = {name: j for j, name in enumerate(self.classes)}
         columns = [place[str(label)] for label in self.predicted[rows]]
         # Single precision can give a little more than 1.

@@ -53,7 +53,9 @@ def as_rankings(
     if not isinstance(rankings, Rankings):
         raise InputError("rankings", rankings, "must be Rankings or a dict of lists")
     named = require_targets(rankings)
-    return named if items is None else named.change_items(tuple(items))
+    # The same classes keep the order that the rankings give them: plain arrays have it as well.
+    is_same = items is None or {*items} == {*named.items}
+    return named if is_same else named.change_items(tuple(items or ()))
 
 
 def only_new(rankings: Rankings) -> Rankings:

@@ -375,7 +375,7 @@ class _Trials:
         self.has_evidence = all(fold.new.evidence is not None for fold in folds)
         self._outcomes: list[list[_Outcome]] = []
         self._enough = all(len(_scores_of(fold.known)) >= LEAST_INPUTS for fold in folds)
-        settings = replace(settings, classes="new", none=False, batch=False)
+        settings = replace(settings, classes="new", none=False, batch=False, seen_loss=None)
         settings = self.allowed(settings)
         settings = replace(settings, source_weights=self._default_source_weights(settings))
         self.chosen = self._evaluate("default settings", settings)
