@@ -36,14 +36,9 @@ class NamedFile(Protocol):
         """Return a context that opens the file."""
 
 
-def is_address(text: str) -> bool:
-    """Return whether a text is an address such as ``s3://bucket/scores``, not a path."""
-    return "://" in text or "::" in text
-
-
 def has_pattern(text: str) -> bool:
     """Return whether a text is a pattern such as ``scores/*.parquet``, not the name of a file."""
-    return PATTERN.search(text) is not None and (is_address(text) or not Path(text).exists())
+    return PATTERN.search(text) is not None and not Path(text).exists()
 
 
 def require_ending(path: Path, endings: Collection[str]) -> str:
