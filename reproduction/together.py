@@ -299,7 +299,8 @@ def format_simulations() -> str:
         f"A budget of 5%, {N_SIMULATED} draws of eight normal seen classes and two new ones; the "
         "loss (and its standard error) is measured on 300 other inputs, of all seen classes "
         "equally. Without labels it is the share that is predicted as new. The last two designs "
-        "are outside of what is promised: the inputs to come are not like the reference."
+        "are outside of what is promised: the inputs to come are not like the reference, and "
+        "classes of real data that a reference lacks may lose more."
     )
     columns = ("reference", "loss", "new inputs found")
     table = ResultTable("budget", "The budget, by simulation", columns, tuple(cells), (note,))
