@@ -11,7 +11,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
+<<<<<<< HEAD
+.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches together defaults names overview docs first-image screenshots dist hooks bench bench-gpu clean
+=======
 .PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults names overview docs first-image screenshots dist hooks bench bench-gpu claims clean
+>>>>>>> main
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -103,6 +107,11 @@ examples: $(VENV)/.reproduce
 batches: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.batches $(FROM) $(OPTIONS)
 
+# Old and new classes together, within a budget: make together FROM=DIRECTORY. It writes
+# docs/results/together.md. OPTIONS="--old FOLDER" compares with the source of another version.
+together: $(VENV)/.reproduce
+	$(BIN)/python -m reproduction.together $(FROM) $(OPTIONS)
+
 # The default numbers, chosen again on held-out seen classes: make defaults FROM=DIRECTORY. It writes
 # docs/results/defaults.md, in at most half an hour on two cores.
 defaults: $(VENV)/.reproduce
@@ -133,9 +142,15 @@ screenshots: $(VENV)/.test docs first-image
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
+<<<<<<< HEAD
+batches together bench defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+batches together bench defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+batches together bench defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
+=======
 batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
 batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
 batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
+>>>>>>> main
 # Every file runs, also after one that missed a limit; then it fails.
 BENCHMARKS := ranking ranking_models sources zeroshot command recognition jobs survey
 bench: $(VENV)/.bench

@@ -45,7 +45,9 @@ def load_data(name: str, directory: Path) -> ImageData | TextData:
 
 def describe_missing(name: str, error: FileNotFoundError) -> RankshotError:
     """Return the error for a missing file of a data set, with what to do."""
-    return RankshotError(f"{error.filename}: no such file; {MISSING[name]}")
+    return RankshotError(
+        f"{error.filename}: no such file; {MISSING.get(name, 'see reproduction/README.md')}"
+    )
 
 
 def find_folder(name: str, directory: Path) -> Path:

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from itertools import product
 from multiprocessing import get_context
@@ -40,7 +40,7 @@ from rankshot.zeroshot.predicted_accuracy import (
     predict_mean_accuracy,
 )
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
@@ -219,57 +219,6 @@ def in_batches(task: ScoredTask) -> Floats:
     return np.asarray(correct[size > 0] / size[size > 0])
 
 
-def by_the_gate(task: ScoredTask) -> Floats:
-    """Measure the log-probability of the right group: seen or new; and seen, new or none of these.
-
-    Half of the seen inputs are the reference, or a part of it. For the second question, half of the
-    targets are classes that the head does not know. The groups are as frequent as the default gate
-    expects.
-    """
-    names = np.unique(task.labels)
-    rows = np.random.default_rng(0).permutation(len(task.reference))
-    tested, given = np.array_split(rows, 2)
-    usual = task.reference[given]
-    few = usual[np.isin(task.reference_labels[given], task.reference.items[::4])]
-    panel = task.rankings["panel"]
-    found = []
-    for known, third in ((names, False), (names[::2], True)):
-        is_known = np.isin(task.labels, known)
-        rankings = panel[np.isin(panel.targets.astype(str), known)]
-        for reference in (few, usual) if third else (None, few, usual):
-            head = SeenAndNew(WeightedMean().fit(rankings, reference=reference), none=third).fit(
-                reference
-            )
-            shares = (0.45, 0.45, 0.1) if third else (0.5, 0.5)
-
-            def by_class(
-                scores: Scores,
-                labels: Labels,
-                group: int,
-                head: Any = head,
-                shares: Any = shares,
-                third: Any = third,
-            ) -> Floats:
-                features = head.gate_features(_without_features(scores))
-                log_proba = head.gate_.log_proba(features, none=third)[:, group]
-                return shares[group] * _by_class(labels, log_proba)
-
-            share = len(known) / len(names)
-            by_target = np.full(
-                len(names),
-                by_class(task.reference[tested], task.reference_labels[tested], 0).mean(),
-            )
-            by_target[np.isin(names, known)] += (
-                by_class(task.scores[is_known], task.labels[is_known], 1) / share
-            )
-            if third:
-                by_target[~np.isin(names, known)] += by_class(
-                    task.scores[~is_known], task.labels[~is_known], 2
-                ) / (1 - share)
-            found.append(by_target)
-    return np.mean(found, axis=0)
-
-
 def by_seen_scores(kind: str) -> Measure:
     """Measure the log-probability of the class of seen inputs, among the seen classes."""
 
@@ -407,24 +356,12 @@ BATCH = "zeroshot.batch_refinement"
 GATE = "zeroshot.seen_and_new"
 
 
-def _gates() -> tuple[Gate, ...]:
-    """Return the default gate, and gates of other slopes and constants."""
-    usual = read_number(f"{GATE}.DEFAULT_GATE")
-    new, none = np.array(usual.new), np.array(usual.none)
-    slopes = [np.array([factor, factor, 1.0]) for factor in (0.5, 0.7, 1.4, 2.0)]
-    shifts = [np.array([0.0, 0.0, shift]) for shift in (-1.0, -0.5, 0.5, 1.0)]
-    others = [(new * s, none * s) for s in slopes] + [(new + s, none + s) for s in shifts]
-    rounded = [[tuple(np.round(part, 2).tolist()) for part in gate] for gate in others]
-    return (usual, *(Gate(*gate) for gate in rounded))
-
-
 @cache
 def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     both = "accuracy, panel and reference, this head and ProbabilisticRanking"
     examples = "with 1, 2 and 5 examples"
     batches = "accuracy, batches of all classes, of some, of unequal frequencies"
-    gate = "log-loss of seen, new or none"
     factors = (0.5, 0.7, 1.4, 2.0)
 
     def around(name: str, digits: int = 3) -> tuple[Any, ...]:
@@ -445,41 +382,46 @@ def list_numbers() -> tuple[Number, ...]:
             both,
             (0.0, 0.25, 0.5, 0.75, 1.0, 1.5),
         ),
-        tried(f"{WEIGHTED}.UNCERTAINTY", with_reference, "accuracy, panel and reference"),
-        tried(f"{WEIGHTED}.TEMPERATURE", log_loss, "log-loss, panel, with and without reference"),
+        tried("zeroshot.default_head.UNCERTAINTY", with_reference, "accuracy, panel and reference"),
         tried(
-            f"{WEIGHTED}.TEMPERATURE_BY_TABLES",
-            partial(log_loss, tables=True),
-            "log-loss, tables, with and without reference",
+            "zeroshot.default_head.SHARE",
+            with_reference,
+            "accuracy, panel and reference",
+            (0.25, 0.5, 0.75, 1.0),
         ),
         tried(
-            "zeroshot.examples.ISOTROPIC",
+            "zeroshot.default_head.PLACE_BONUS",
+            with_reference,
+            "accuracy, panel and reference",
+            tuple(tuple(g / place for place in range(1, 6)) for g in (1.0, 1.5, 2.0, 3.0)),
+        ),
+        *(
+            tried(
+                f"zeroshot.class_means.{name}",
+                _with_examples(_accuracy),
+                f"accuracy, panel {examples}",
+            )
+            for name in (
+                *("EXPLAINED[0]", "EXPLAINED[1]", "FEATURE_SHARE", "RANKING_EXAMPLES", "RIDGE"),
+            )
+        ),
+        tried(
+            "zeroshot.class_means.ISOTROPIC",
             _with_examples(_accuracy),
             f"accuracy, panel {examples}",
             (0.25, 0.5, 0.65, 0.75, 0.85),
         ),
         *(
             tried(
-                f"zeroshot.examples.{name}[0]",
-                _with_examples(_accuracy),
-                f"accuracy, panel {examples}",
+                f"zeroshot.class_means.FACTORS[{place}]",
+                _with_examples(_likelihood),
+                f"log-loss, panel {examples}",
             )
-            for name in ("SIGNAL", "SHARE", "EXPLAINED_BY_RATERS")
-        ),
-        tried(
-            "zeroshot.examples.EXPLAINED_BY_TABLES[0]",
-            _with_examples(_accuracy, tables=True),
-            f"accuracy, tables {examples}",
-        ),
-        tried(
-            "zeroshot.examples.CALIBRATION",
-            _with_examples(_likelihood),
-            f"log-loss, panel {examples}",
+            for place in (0, 1)
         ),
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
         tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
-        tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
         *(
             tried(
                 f"{GATE}.SEEN_TEMPERATURES[{kind}]",
@@ -493,6 +435,10 @@ def list_numbers() -> tuple[Number, ...]:
 
 
 UNMEASURED = {
+    "zeroshot.class_means.SIGNAL": "examples without a reference; all other numbers have one here",
+    "zeroshot.together.THRESHOLD": "the threshold without a reference, on held-out seen classes",
+    "zeroshot.together.SEEN_TEMPERATURE": "the same number as SEEN_TEMPERATURES[multiclass]",
+    "zeroshot.seen_and_new.SEEN_LOSS": "a choice of the user, not of the data",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
     "recognition.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "recognition.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
@@ -502,24 +448,27 @@ UNMEASURED = {
 }
 """Numbers that may change predictions and have no measurement here, with what they do."""
 
-WITHOUT_PREDICTIONS = ("files", "onnx_export", "torch_head", "metrics", "explanation")
+WITHOUT_PREDICTIONS = (
+    *("files", "head_files", "onnx_export", "onnx_networks", "torch_head", "metrics"),
+    *("explanation", "remarks"),
+)
 """Modules of `zeroshot` that read, write, convert or describe; they change no prediction."""
 FIXED = {
     **dict.fromkeys(
         (
             "zeroshot.scores.TIED_SCORES",
             f"{WEIGHTED}.ROUNDING",
+            "zeroshot.default_head.ROUNDING",
+            "zeroshot.class_means.TINY",
+            "zeroshot.together.NEVER",
+            f"{GATE}.LARGEST",
             "zeroshot.scores.ROUNDING_UNITS",
-            "zeroshot.examples.PAIRS",
             f"{PAPER}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
             f"{BATCH}.LARGEST_SHARE_ERROR",
             f"{BATCH}.MOST_SCALINGS",
-            f"{GATE}.N_SHARE_ITERATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
-            # It matters for references of one class alone.
-            f"{GATE}.LARGEST_FEATURE",
             "zeroshot.decide.EQUAL_LOG_PROBA",
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
@@ -533,12 +482,13 @@ FIXED = {
     **dict.fromkeys(
         (
             f"{WEIGHTED}.LEAST_INPUTS",
+            "zeroshot.class_means.N_FOLDS",
+            "zeroshot.together.N_FOLDS",
             f"{BATCH}.MOST_DIRECTIONS",
             f"{PAPER}.sum_over_rankings.MAX_RANKINGS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
             "zeroshot.predicted_accuracy.N_INPUTS",
-            "zeroshot.examples.N_FOLDS",
             "zeroshot.predicted_accuracy.N_DRAWS",
             "zeroshot.predicted_accuracy.STRENGTHS",
             "zeroshot.predicted_accuracy.SHARES",
@@ -574,8 +524,6 @@ FIXED = {
         ),
         "a value of the method's own paper",
     ),
-    f"{GATE}.RIDGE": "a weak penalty",
-    f"{GATE}.NONE_SHARE": "a share of inputs, which is given",
     **dict.fromkeys(
         (f"{LIKELIHOOD}.ProbabilisticRanking.k", f"{LIKELIHOOD}.ProbabilisticRanking.decay"),
         "the number of WeightedMean",
@@ -659,8 +607,6 @@ def measure_number(number: Number, tasks: Sequence[ScoredTask]) -> Choice:
 
 def format_number(value: Any) -> str:
     """Return a number as it is on the page."""
-    if isinstance(value, Gate):
-        return " ".join(f"{name} {format_number(getattr(value, name))}" for name in ("new", "none"))
     if isinstance(value, tuple | list):
         return "(" + ", ".join(map(format_number, value)) + ")"
     return f"{value:g}"

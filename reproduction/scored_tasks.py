@@ -49,6 +49,16 @@ SOUND_SPLITS = {
     },
 }
 """For each task of the sounds: the network's scores, and the rankings of a panel."""
+NETWORKS: dict[str, dict[str, tuple[str, str]]] = {
+    "imagenet": {"imagenet held-out": ("held_out_seen.npz", "panel_held_out_seen.jsonl")},
+    "outside": {
+        "languages": ("languages.npz", "languages.jsonl"),
+        "programming languages": ("programming_languages.npz", "programming_languages.jsonl"),
+        "letters": ("letters.npz", "letters.jsonl"),
+    },
+}
+"""Tasks that have scores and one panel only. Those of “outside” are reported, never chosen on."""
+FILES = {"sounds": SOUND_SPLITS, **NETWORKS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +110,13 @@ def load_scored_tasks(
     of features; sounds have networks.
     """
     is_wanted = partial(_is_wanted, parts=parts, without=without)
-    if dataset == "sounds":
-        folder = find_folder("sounds", directory)
-        for name, files in SOUND_SPLITS.items():
+    if dataset in FILES:
+        folder = find_folder(dataset, directory)
+        for name, files in FILES[dataset].items():
             if is_wanted(name):
+                read = read_sounds if dataset == "sounds" else read_network
                 try:
-                    yield read_sounds(name, *(folder / file for file in files))
+                    yield read(name, *(folder / file for file in files))
                 except FileNotFoundError as error:
                     raise describe_missing(dataset, error) from None
         return
@@ -178,3 +189,24 @@ def read_sounds(name: str, path: Path, panel: Path) -> ScoredTask:
         *(scores[~is_new], labels[~is_new]),
         {"panel": rankings, table: rank_items(tree)},
     )
+
+
+def read_network(name: str, path: Path, panel: Path) -> ScoredTask:
+    """Read scores with a reference, which may have no labels, and the rankings of one panel."""
+    with np.load(path, allow_pickle=False) as arrays:
+        found = {key: arrays[key] for key in arrays.files}
+    classes = tuple(map(str, found["classes"]))
+    if "logits" in found:
+        is_new = found["label"] != "reference"
+        every = Scores(
+            found["logits"].astype(np.float32),
+            classes,
+            features=found["features"].astype(np.float32),
+        )
+        parts = (every[is_new], every[~is_new])
+        labels, known = found["label"][is_new].astype(str), np.array([], str)
+    else:
+        parts = tuple(Scores(found[key], classes) for key in ("scores", "reference"))
+        labels, known = found["label"].astype(str), found["reference_label"].astype(str)
+    rankings = {"panel": read_rankings(panel, items=classes)}
+    return ScoredTask(name, parts[0], labels, parts[1], known, rankings)

@@ -64,7 +64,7 @@ def check_head(head: Predictor, scores: Scores) -> None:
     best = head.top(scores, 1)
     _require(best.labels[:, 0].tolist() == head.predict(scores).tolist(), "top begins as predict")
     tolerance = CLOSE if scores.values.dtype == np.float64 else 1e-5
-    one_by_one = [head.predict_proba(scores[[row]]) for row in rows]
+    one_by_one = [head.predict_proba(scores[[row]]) for row in range(len(scores))]
     _require(
         _is_close(np.concatenate(one_by_one), proba, tolerance),
         "the result of an input does not depend on other inputs",
@@ -126,7 +126,7 @@ def check_source(source: Any, targets: Sequence[str], items: Sequence[str]) -> N
     result = _ask(source, *names)
     _require({*result.targets} <= {*names[0]}, "the result is about the targets that were passed")
     _require({*result.items} == {*names[1]}, "the result has the items that were passed")
-    other = _ask(source, names[0][::-1], names[1][::-1])
+    other: Any = _ask(source, names[0][::-1], names[1][::-1])
     if isinstance(result, Rankings):
         _require(len(result) > 0, "there is a ranking")
         _require(all(result.sources), "each ranking names its source")

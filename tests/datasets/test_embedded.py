@@ -197,16 +197,11 @@ def test_the_accuracies_in_the_description_of_intents():
     classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
     classifier.fit(data.seen_train, data.seen_train_label)
     seen = classifier.score(data.seen_test, data.seen_test_label)
-    scores, reference = (
-        rs.Scores(classifier.decision_function(texts), classifier.classes_)
-        for texts in (data.new, data.seen_validation)
-    )
-    found = []
-    for one in (None, reference):
-        head = rs.ProbabilisticRanking().fit(data.panel, reference=one)
-        found.append((head.predict(scores) == data.new_label).mean())
+    scores = rs.Scores(classifier.decision_function(data.new), classifier.classes_)
+    head = rs.ProbabilisticRanking().fit(data.panel)
+    found = (head.predict(scores) == data.new_label).mean()
     text = (DATA / "intents.md").read_text(encoding="utf-8")
-    numbers = f"{seen:.3f} | {found[0]:.3f} ({found[1]:.3f})".replace("0.", ".")
+    numbers = f"{seen:.3f} | {found:.3f}".replace("0.", ".")
     assert f"| words | `RidgeClassifier()` | {numbers} |" in text
 
 
@@ -281,7 +276,7 @@ def test_columns_have_the_right_names():
     assert np.median(better) < 20
 
 
-@pytest.mark.parametrize(("use_reference", "accuracy"), [(False, 0.57), (True, 0.64)])
+@pytest.mark.parametrize(("use_reference", "accuracy"), [(False, 0.57), (True, 0.59)])
 def test_the_accuracies_in_the_readme(use_reference, accuracy):
     data = load_imagenet()
     reference = data.reference if use_reference else None

@@ -27,7 +27,7 @@ from reproduction.defaults import (
 from sklearn.base import BaseEstimator
 
 import rankshot as rs
-from rankshot.zeroshot import evidence, seen_and_new, weighted_mean
+from rankshot.zeroshot import default_head, evidence, seen_and_new, weighted_mean
 from rankshot.zeroshot.metrics import Interval
 
 PACKAGE = Path(rs.__file__).parent
@@ -43,7 +43,7 @@ def has_number(value):
         return any(map(has_number, value))
     if isinstance(value, np.ndarray):
         return np.issubdtype(value.dtype, np.number)
-    return isinstance(value, int | float | rs.zeroshot.Gate) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def find_numbers():
@@ -68,7 +68,7 @@ def find_numbers():
             continue
         for name, kind in inspect.getmembers(module, inspect.isclass):
             if kind.__module__ == module.__name__ and issubclass(kind, BaseEstimator):
-                given = kind.__init__.__kwdefaults__ or {}
+                given = getattr(kind.__init__, "__kwdefaults__", None) or {}
                 found |= {f"{place}.{name}.{one}" for one in given if has_number(given[one])}
     return found
 
@@ -101,7 +101,7 @@ def test_the_value_of_the_code_is_among_those_tried():
 @pytest.mark.parametrize(
     ("name", "value", "read"),
     [
-        ("zeroshot.weighted_mean.UNCERTAINTY", 0.3, lambda: weighted_mean.UNCERTAINTY),
+        ("zeroshot.default_head.UNCERTAINTY", 0.3, lambda: default_head.UNCERTAINTY),
         ("zeroshot.weighted_mean.WeightedMean.decay", 0.7, lambda: rs.WeightedMean().decay),
         (
             "zeroshot.seen_and_new.SEEN_TEMPERATURES[one-vs-rest]",
@@ -167,10 +167,10 @@ def test_a_number_is_measured_with_its_values_in_place():
     class Task:
         name = "data held-out"
 
-    name = "zeroshot.weighted_mean.UNCERTAINTY"
+    name = "zeroshot.default_head.UNCERTAINTY"
     found = measure_number(Number(name, (0.1, 0.3, 0.9), measure, ""), [Task()])
     assert (found.best, found.value, found.tried) == ("0.3", "0.3", ("0.1", "0.3", "0.9"))
-    assert read_number(name) == weighted_mean.UNCERTAINTY
+    assert read_number(name) == default_head.UNCERTAINTY
 
 
 def test_classes_are_split_at_random_or_by_their_kind():

@@ -5,7 +5,6 @@ not run. Examples with ``>>>`` share their names, as in one session; other progr
 """
 
 import doctest
-import inspect
 import json
 import os
 import re
@@ -21,7 +20,8 @@ from markdown_fences import ROOT, find_pages, read_fences
 from page_shell import Shell, split_commands
 
 import rankshot as rs
-from rankshot.cli import COMMANDS
+import rankshot.cli
+import rankshot_survey.cli
 from rankshot.sources.names import read_look_up
 
 PAGES = [page for page in find_pages() if read_fences(page)]
@@ -198,27 +198,33 @@ def test_every_block_has_a_language_and_is_run_or_says_why_not(page):
 def find_named_commands(page):
     """Return the words of all commands that a page names without running them."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    inline = re.findall(r"(?<!`)`rankshot ([^`\n]+)`(?!`)", text)
+    inline = re.findall(r"(?<!`)`(rankshot(?:-survey)? [^`\n]+)`(?!`)", text)
     unrun = [
         fence.text.replace("\\\n", " ")
         for fence in read_fences(page)
         if fence.note == "not run" and fence.language != "python"
     ]
-    blocks = re.findall(r"\brankshot ((?:[a-z]+ ).+)", "\n".join(unrun))
+    blocks = re.findall(r"(?m)^(rankshot(?:-survey)? [a-z]+ .+)", "\n".join(unrun))
     return [re.split(r"[|&;<>#]", command)[0].split() for command in inline + blocks]
 
 
+APPS = {"rankshot": rankshot.cli.app, "rankshot-survey": rankshot_survey.cli.app}
+
+
 def find_fault(words):
-    """Return the first word that is no command or no option, or None."""
-    if words[0].isupper() or words[0] in {"--help", "--version"}:
-        return None
-    commands = {one.__name__: one for group in COMMANDS.values() for one in group}
-    if words[0] not in commands:
-        return words[0]
-    names = inspect.signature(commands[words[0]]).parameters
-    options = {f"--{name.replace('_', '-')}" for name in names}
-    options |= {f"--no-{name.replace('_', '-')}" for name in names} | {"--help", "-o"}
-    return next((w for w in words[1:] if re.match(r"--?[a-z]", w) and w not in options), None)
+    """Return the first word that is no subcommand or no option, or None."""
+    command, words = APPS[words[0]], iter(words[1:])
+    while inner := {k: v for k, v in command.resolved_commands().items() if k[0] != "-"}:
+        word = next(words, None)
+        # A word in capitals stands for any command.
+        if word is None or word.isupper() or word in {"…", "--help", "--version"}:
+            return None
+        if word not in inner:
+            return word
+        command = inner[word]
+    arguments = command.assemble_argument_collection()
+    options = {name for each in arguments for name in each.names} | {"--help"}
+    return next((w for w in words if re.match(r"--?[a-z]", w) and w not in options), None)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -216,22 +216,6 @@ def test_the_whole_way():
     assert head.temperature == rehearsal.settings_.temperature
 
 
-# ---- Examples
-
-
-def test_what_examples_are_worth_is_measured_on_held_out_classes():
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=0.3))
-    slope, signal = rehearsal.settings_.example_prior
-    assert slope > 0.3
-    assert slope**2 < signal < 1
-    wrong = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=3.0))
-    assert wrong.settings_.example_prior[0] < 0.1
-    new = scores_of(inputs(NEW, n=1, seed=1)[0])
-    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new[:2], NEW[:2]))
-    assert head.about["settings"]["example_prior"] == [slope, signal]
-    assert head.about["examples"]["n_examples"] == 2
-
-
 # ---- The prediction
 
 

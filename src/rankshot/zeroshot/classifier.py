@@ -171,8 +171,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         others = None if evidence is None else self._describe(trained, evidence[0])
         # Names of columns, if nothing else has them.
         empty = Scores(np.zeros((0, len(items))), items)
+        rankings: Any = self.rankings
         known = Knowledge(
-            self.rankings, reference, few, empty if others is None else others, self.raters
+            rankings, reference, few, empty if others is None else others, self.raters
         )
         self._known, self._settings = known, settings
         self._alone = known.fit_alone(settings)

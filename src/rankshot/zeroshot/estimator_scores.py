@@ -203,7 +203,7 @@ def _log_odds(binary: Estimator, X: object) -> Floats:
     """The log-odds (or decision value) of a binary classifier for its second class."""
     scores = scores_of(binary, X)
     if scores.pairs is not None:
-        return -scores.pairs[:, 0]
+        return np.asarray(-scores.pairs[:, 0])
     return np.asarray(scores.values[:, 1] - scores.values[:, 0])
 
 

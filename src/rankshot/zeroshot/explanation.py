@@ -95,7 +95,7 @@ class Explanation:
 
     def to_frame(self) -> Any:
         """The contributions as a data frame, with the columns what and contribution."""
-        import pandas as pd  # noqa: PLC0415
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
 
         rows = [*self.items, *self.others]
         return pd.DataFrame(rows, columns=["what", "contribution"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,14 +66,8 @@ USUAL_FOLDS = 5
 """The number of groups, if there are classes enough for two in each."""
 
 
-class Known(Protocol):
-    """`rankshot.Knowledge`, as far as a rehearsal needs it."""
-
-    rankings: Rankings
-    reference: tuple[Scores, Labels | None] | None
-
-    def __init__(self, rankings: Any, reference: Any = None, examples: Any = None) -> None: ...
-    def fit_alone(self, settings: Settings = ...) -> WeightedMean: ...  # noqa: D102
+Known = Any
+"""`rankshot.Knowledge`, which is above this file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +282,8 @@ class Forecast:
 def _scores_of(known: Known) -> Scores:
     if known.reference is None:
         raise InputError("reference", NO_VALUE, "is missing")
-    return known.reference[0]
+    scores: Scores = known.reference[0]
+    return scores
 
 
 def _has_raters(new: Rankings, settings: Settings) -> bool:
@@ -403,7 +398,7 @@ class _Trials:
         tried = [
             self._evaluate(
                 ", ".join(f"{name}={value}" for name, value in values.items()),
-                replace(self.chosen.settings, **values),
+                replace(self.chosen.settings, **cast("Any", values)),
             )
             for values in grid
             if values
@@ -422,8 +417,10 @@ class _Trials:
             evidence, scale = center_evidence(fold.new.evidence_of(one.classes.tolist()))
             weight = metrics.class_weights(one.labels)
             parts.append(Weighed(one.values, evidence / scale, one.columns, weight))
-        temperature, weight = fit_evidence(parts)
-        settings = replace(self.chosen.settings, temperature=temperature, evidence_weight=weight)
+        temperature, own_weight = fit_evidence(parts)
+        settings = replace(
+            self.chosen.settings, temperature=temperature, evidence_weight=own_weight
+        )
         # Accuracies are predicted from rankings and a reference, which has no such evidence.
         tried = self._evaluate("with evidence", settings, self.chosen.correlations)
         self._keep_if_better([tried])
@@ -563,7 +560,7 @@ def choose_groups(rankings: Rankings, n_folds: int | None) -> list[tuple[str, ..
 
 
 def hold_out(
-    make: type[Known],
+    make: Any,
     scores: Scores,
     labels: Labels,
     rankings: Rankings,

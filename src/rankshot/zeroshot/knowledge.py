@@ -25,7 +25,7 @@ from rankshot.zeroshot.weighted_mean import Examples, Labelled, WeightedMean
 
 Labels = NDArray[np.str_]
 DEFAULTS = Settings()
-HEADS = {"linear": LinearHead, "seen and new": SeenAndNew}
+HEADS: dict[str, Any] = {"linear": LinearHead, "seen and new": SeenAndNew}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +73,8 @@ class Knowledge:
         batch: Scores | ArrayLike | None = None,
         raters: str | Sequence[str] | None = None,
     ) -> None:
-        scores, labels = reference if _is_pair(reference) else (reference, None)
+        pair: Any = reference if _is_pair(reference) else (reference, None)
+        scores, labels = pair
         if examples is not None and not _is_pair(examples):
             raise InputError("examples", examples, "must be a pair: scores, and their classes")
         tables = scores, batch, examples and examples[0]
@@ -206,7 +207,8 @@ def load_head(path: str | Path) -> LinearHead | SeenAndNew:
         try:
             # A forged file may have any numbers, but loading it must not warn.
             with np.errstate(all="ignore"):
-                return HEADS[file.type].from_file(file)
+                head: LinearHead | SeenAndNew = HEADS[file.type].from_file(file)
+                return head
         except RankshotError:
             raise
         except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)

@@ -170,8 +170,8 @@ class LinearHead(Predictor):
     temperature: float = 1.0
     usual_features: Doubles = field(default_factory=lambda: np.zeros(0))
     evidence: tuple[str, ...] = ()
-    rank_slopes: Doubles | None = None
-    usual_scores: Doubles | None = None
+    rank_slopes: Any = None
+    usual_scores: Any = None
     kind: Kind | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -422,7 +422,8 @@ class LinearHead(Predictor):
     @classmethod
     def from_file(cls, file: HeadFile) -> LinearHead:
         """The head in a file; what a fit cannot make is refused."""
-        return cls(**file.values, **file.arrays)
+        fields: Any = {**file.values, **file.arrays}
+        return cls(**fields)
 
 
 def _full_precision(xp: Library) -> AbstractContextManager[object]:

@@ -409,7 +409,8 @@ class _Graph:
         if self.model is None:
             values, features = inputs[SCORES], inputs.get(FEATURES)
         else:
-            values, *layer = self.network_outputs or ()
+            outputs: Any = self.network_outputs
+            values, *layer = outputs
             features = inputs.get(FEATURES, layer[0] if layer else None)
         values = values.reshape(-1, self.n_columns).astype(np.float32)
         evidence = Scores(inputs[EVIDENCE], head.evidence) if head.evidence else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import cast
+from typing import Any, cast
 
 import torch
 from array_api_compat import torch as xp
@@ -51,10 +51,10 @@ class TorchHead(torch.nn.Module):
         require_columns(tuple(scores.shape), len(self.seen), "multiclass")
         c = {name: cast("torch.Tensor", getattr(self, name)) for name in self._names}
         dtype, place = c["scores"].dtype, scores.device.type
-        inputs = (None if x is None else x.to(dtype) for x in (scores, features, evidence))
+        inputs: Any = [None if x is None else x.to(dtype) for x in (scores, features, evidence)]
         # Autocast would compute products of matrices in half precision.
         with torch.autocast(place, enabled=False) if self._has_autocast else nullcontext():
-            values = evaluate(*inputs, c, xp)
+            values = evaluate(inputs[0], inputs[1], inputs[2], c, xp)
             return cast("torch.Tensor", log_softmax(values / self._temperature, xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: object) -> TorchHead:

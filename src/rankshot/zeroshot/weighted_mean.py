@@ -218,7 +218,10 @@ class WeightedMean(Predictor, BaseEstimator):
             The rater of all lists of a dict; or several, whose lists each class has in this order.
         """
         self.require_parameters()
-        tables = (reference[0] if isinstance(reference, tuple) else reference), evidence
+        tables: tuple[Any, ...] = (
+            (reference[0] if isinstance(reference, tuple) else reference),
+            evidence,
+        )
         tables = *tables, examples[0] if isinstance(examples, tuple) and examples else None
         items = next((table.items for table in tables if isinstance(table, Scores)), None)
         lists = as_rankings(rankings, items if isinstance(rankings, Mapping) else None, raters)

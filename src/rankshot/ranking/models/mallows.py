@@ -69,7 +69,9 @@ class Mallows(Estimator):
     ----------
     items_ : tuple of str
     center_ : tuple of str
-        The centre π₀: all items, best first.
+        The centre π₀: all items, best first. For top-K rankings it is often not unique: items that
+        no ranking lists, and others, can change places without changing the likelihood. One of the
+        best orders is returned.
     spread_ : float
         The spread λ; infinite if all rankings agree with the centre.
     mode_ : tuple of str

@@ -65,7 +65,7 @@ def consensus_rankings(rankings: Rankings, priors: Mapping[Any, RankingModel], k
     target are those of one class, None.
     """
     first = rankings[rankings.weights > 0].top(k)
-    named = first.by_target() or {None: first}
+    named: dict[Any, Rankings] = dict(first.by_target()) or {None: first}
     return Rankings.concatenate(
         [merge_rankings(theirs, priors.get(target)) for target, theirs in named.items()]
     )
