@@ -12,9 +12,9 @@ COMMAND = [sys.executable, "-m", "rankshot.cli"]
 CLASSIFY = ["classify", "scores.csv", "--rankings", "rankings.jsonl", "-o", "predictions.csv"]
 # Only what others wrote, so that needless imports in rankshot count. Heads are scikit-learn
 # estimators, and its base class loads the parts of SciPy that they use.
-NEEDED = "import typer, rich, numpy, sklearn.base"
+NEEDED = "import cyclopts, rich, numpy, sklearn.base"
 CASES = {
-    "rankshot --help": ([*COMMAND, "--help"], "import typer, rich", 2.0),
+    "rankshot --help": ([*COMMAND, "--help"], "import cyclopts, rich", 2.0),
     "rankshot classify, 10 rows": ([*COMMAND, *CLASSIFY], NEEDED, 1.5),
 }
 """A command, the imports that it is compared with, and the largest ratio allowed."""

@@ -1,14 +1,14 @@
-"""The pages of the commands: Markdown from the help texts of the Typer application."""
+"""The pages of the commands: Markdown from the signatures and docstrings of their functions."""
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import typer.main
+from docstring_parser import parse
 from sphinx.application import Sphinx
 
-import rankshot.cli
+from rankshot.cli import COMMANDS
 
 PLACE = "<!-- all commands -->"
 PAGE = "api/command"
@@ -17,77 +17,56 @@ FOLDER = "api/generated/commands"
 MARKS = re.compile(r"([\\*_<>\[\]#|$])")
 # Not inside of code, where an option follows a space or the backtick.
 OPTION = re.compile(r"(?<![\w`-])(--[a-z][a-z-]*)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
-# At the end of the help of an option: "[default: 10]", "[required]".
-SUFFIX = re.compile(r"\s*\[([^\[\]]*)\]$")
+Command = Callable[..., object]
 
 
-def describe_commands() -> dict[str, str]:
-    """Return the page of each command by its words, such as ``survey export``; all of them: ""."""
-    root = typer.main.get_command(rankshot.cli.app)
-    return dict(_describe_group(root, root.context_class(root, info_name="rankshot"), ""))
+def list_commands() -> dict[str, Command]:
+    """The functions of all commands by their names."""
+    return {one.__name__: one for group in COMMANDS.values() for one in group}
+
+
+def list_options(command: Command) -> dict[str, str]:
+    """The argument or option of each parameter of a command."""
+    names = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        is_option = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        names[name] = f"--{name.replace('_', '-')}" if is_option else name.upper()
+    return names
 
 
 def list_command_pages() -> dict[str, str]:
-    """Return the name of the page of each command by its words."""
-    return {path: f"{FOLDER}/{_file_name(path)}" for path in describe_commands() if path}
+    """The name of the page of each command by its words."""
+    return {name: f"{FOLDER}/{name}" for name in list_commands()}
 
 
-def _describe_group(group: Any, context: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the page of a group, and then those of its commands."""
-    own = [] if not path else [f"# `rankshot {path}`\n", *_describe(group, context)]
-    folder = "" if path else "generated/commands/"
-    rows, names, inner = [], [], []
-    for command, below in _commands(group, context):
-        words = below.command_path.removeprefix("rankshot ")
-        names.append(f"{folder}{_file_name(words)}")
-        brief = format_text(_paragraphs(command)[0])
-        rows.append(f"| [`rankshot {words}`]({names[-1]}.md) | {brief} |")
-        if hasattr(command, "commands"):
-            inner += _describe_group(command, below, words)
-        else:
-            inner.append(
-                (words, "\n".join([f"# `rankshot {words}`\n", *_describe(command, below)]))
-            )
+def write_overview() -> str:
+    """A table of all commands."""
+    rows = [
+        f"| [`rankshot {name}`](generated/commands/{name}.md) | {format_text(_summarize(one))} |"
+        for name, one in list_commands().items()
+    ]
+    names = [f"generated/commands/{name}" for name in list_commands()]
     table = ["| command | what it does |", "|---|---|", *rows, ""]
-    yield path, "\n".join([*own, *table, "```{toctree}\n:hidden:\n", *names, "```\n"])
-    yield from inner
+    return "\n".join([*table, "```{toctree}\n:hidden:\n", *names, "```\n"])
 
 
-def _file_name(words: str) -> str:
-    return words.replace(" ", "-")
+def _summarize(command: Command) -> str:
+    return parse(command.__doc__ or "").short_description or ""
 
 
-def _commands(group: Any, context: Any) -> Iterator[tuple[Any, Any]]:
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        yield command, command.context_class(command, info_name=name, parent=context)
-
-
-def _describe(command: Any, context: Any) -> Iterator[str]:
-    """Yield what the command says for ``--help``."""
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield f"```text\n{usage}\n```\n"
-    for paragraph in _paragraphs(command):
-        example = paragraph.removeprefix("Example: ")
-        is_text = example == paragraph
-        yield f"{format_text(paragraph)}\n" if is_text else f"```bash\n{example}\n```\n"
-    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
-    options = [f"`{name}`\n: {_format_help(text)}\n" for name, text in records if name != "--help"]
-    if options:
-        yield from ("## Arguments and options\n", *options)
-
-
-def _paragraphs(command: Any) -> list[str]:
-    return [" ".join(part.split()) for part in command.help.split("\n\n")]
-
-
-def _format_help(text: str) -> str:
-    suffix = SUFFIX.search(text)
-    if suffix is None:
-        return format_text(text)
-    word, _, value = suffix[1].partition(": ")
-    remark = f"{word.capitalize()}: `{value}`." if value else f"{word.capitalize()}."
-    return f"{format_text(text[: suffix.start()])} *{remark}*"
+def describe(name: str, command: Command) -> Iterator[str]:
+    """Yield the lines of the page of a command."""
+    yield f"# `rankshot {name}`\n"
+    about = parse(command.__doc__ or "")
+    for paragraph in (f"{about.short_description}\n\n{about.long_description or ''}").split("\n\n"):
+        text = " ".join(paragraph.split())
+        example = text.removeprefix("Example: ")
+        if text:
+            yield f"{format_text(text)}\n" if example == text else f"```bash\n{example}\n```\n"
+    yield "## Arguments and options\n"
+    texts = {one.arg_name: " ".join((one.description or "").split()) for one in about.params}
+    for parameter, option in list_options(command).items():
+        yield f"`{option}`\n: {format_text(texts[parameter])}\n"
 
 
 def format_text(text: str) -> str:
@@ -101,12 +80,11 @@ def write_pages(app: Sphinx) -> None:
     """Write the pages of the commands that have changed, so that others are not read again."""
     folder = Path(app.srcdir, FOLDER)
     folder.mkdir(parents=True, exist_ok=True)
-    pages = describe_commands()
-    app.config.command_overview = pages.pop("")
-    for old in {path.stem for path in folder.glob("*.md")} - {_file_name(path) for path in pages}:
+    pages = {name: "\n".join(describe(name, one)) for name, one in list_commands().items()}
+    for old in {path.stem for path in folder.glob("*.md")} - {*pages}:
         (folder / f"{old}.md").unlink()
-    for words, text in pages.items():
-        path = folder / f"{_file_name(words)}.md"
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
@@ -115,12 +93,11 @@ def insert_overview(app: Sphinx, page: str, source: list[str]) -> None:
     """Put the list of commands into its page when Sphinx reads it."""
     if page == PAGE:
         app.env.note_reread()
-        source[0] = source[0].replace(PLACE, app.config.command_overview)
+        source[0] = source[0].replace(PLACE, write_overview())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what the pages of the commands need."""
-    app.add_config_value("command_overview", "", "")
     app.connect("builder-inited", write_pages)
     app.connect("source-read", insert_overview)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -131,8 +131,8 @@ print(f"measured {measured:.3f}")
 # Where to go next
 # ----------------
 #
-# - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot rehearse`` on the command
-#   line.
+# - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot doctor --rehearse`` on the
+#   command line.
 # - :doc:`Predicted accuracy </reproduction>`: more such predictions, on three data sets.
 # - :ref:`sphx_glr_gallery_new_classes_04_calibration.py`: the rehearsal also calibrates
 #   probabilities.

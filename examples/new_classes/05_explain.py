@@ -133,6 +133,6 @@ for name, answers in (("with rocket", found), ("without rocket", without)):
 # Where to go next
 # ----------------
 #
-# - ``rankshot explain`` on the command line, and
+# - ``rankshot report --id`` on the command line, and
 #   :doc:`zero-shot classification </guide/zeroshot>` in the guide.
 # - :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py`: a fair way to choose sources and settings.

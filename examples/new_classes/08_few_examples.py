@@ -86,7 +86,7 @@ plt.show()
 # --------------------------------
 #
 # :func:`rankshot.zeroshot.suggest` divides the inputs into clusters and returns the middle of each.
-# On the command line, ``rankshot suggest`` writes them into a table to fill in.
+# On the command line, ``rankshot review --csv`` writes them into a table to fill in.
 
 todo = rs.zeroshot.suggest(rankings_alone, inputs[:1000], 30)
 chosen = {"suggested": todo.rows, "random": rng.choice(1000, 30, replace=False)}

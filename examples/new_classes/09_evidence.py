@@ -99,8 +99,5 @@ plt.show()
 #     values = encode(texts, normalize_embeddings=True) @ encode(names, normalize_embeddings=True).T
 #     evidence = rs.Scores(values, names)
 #
-# **In one command.** ``rankshot classify scores.parquet --rankings rankings.jsonl --evidence
-# evidence.parquet``.
-#
 # **Where to go next.** :ref:`sphx_glr_gallery_new_classes_08_few_examples.py` uses labelled
 # examples. :ref:`sphx_glr_gallery_new_classes_02_new_intents.py` has the same intents in detail.

@@ -144,7 +144,7 @@ rs.pages.ComparisonDisplay.from_results(results, chance=1 / 10)
 #
 # **Be careful.** A language model may have read about CIFAR and about what classifiers confuse in
 # it. With your own classes, rehearse before you trust any source; on the command line: ``rankshot
-# rank --rehearse 20`` and ``rankshot rehearse``.
+# rank --rehearse 20`` and ``rankshot doctor --rehearse``.
 #
 # **Where to go next.** :ref:`sphx_glr_gallery_sources_03_language_model.py` makes such a panel for
 # your classes. :doc:`Sources of rankings </guide/sources>` describes each source.

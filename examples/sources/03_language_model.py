@@ -36,7 +36,7 @@ for paragraph in prompts["rater-1.txt"].split("\n\n"):
     print("\n" + textwrap.fill(textwrap.shorten(paragraph, 450, placeholder=" […]"), 70))
 
 # %%
-# On the command line: ``rankshot ask --seen seen.txt --new new.txt -o prompts``.
+# On the command line: ``rankshot rank --seen seen.txt --new new.txt --prompts prompts``.
 #
 # Answers
 # -------

@@ -566,7 +566,7 @@ def classify(
         tables of scores, .parquet or .csv. In a table without a column ``id``, the ids are
         ``PART:ROW``.
     head : str or Path
-        A fitted head, as written by ``head.save`` or ``rankshot fit``.
+        A fitted head, as written by ``head.save`` or ``rankshot export``.
     output : str or Path
         The folder of predictions to write.
     score_type : str

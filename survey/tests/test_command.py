@@ -60,7 +60,7 @@ def test_a_new_study_is_not_written_over(folder):
     ]
     assert study.answers_per_question == 4
     lists = f"--seen {folder}/seen.txt --new {folder}/new.txt"
-    check_refused(folder, f"new {folder}/study.toml {lists}", "STUDY")
+    check_refused(folder, f"new {folder}/study.toml {lists}", "study")
 
 
 def test_ordinary_items_are_one_question_without_a_target(folder):
@@ -139,8 +139,8 @@ def test_raw_data_are_written_as_csv_and_as_json_lines(folder, kind):
     [
         ("export {0}/study.toml -o {0}/study.toml", "--output"),
         ("export {0}/study.toml -o {0}/none/x.jsonl", "--output"),
-        ("export {0}/study.toml answers -o {0}/x.jsonl --exclude-flagged", "KIND"),
-        ("export {0}/study.toml -o {0}/x.jsonl --with-ids", "KIND"),
+        ("export {0}/study.toml answers -o {0}/x.jsonl --exclude-flagged", "kind"),
+        ("export {0}/study.toml -o {0}/x.jsonl --with-ids", "kind"),
         ("status {0}/study.toml", "--database"),
         ("set {0}/study.toml closed", "--database"),
         ("set {0}/study.toml ended", "STATE"),
@@ -149,7 +149,7 @@ def test_raw_data_are_written_as_csv_and_as_json_lines(folder, kind):
         ("serve {0}/study.toml --pilot --backup-every -1", "--backup-every"),
         ("serve {0}/study.toml --pilot --port 70000", "--port"),
         ("serve {0}/study.toml --pilot --port {1}", "--port"),
-        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "STUDY"),
+        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "study"),
         ("new {0}/x.toml --seen {0}/seen.txt", "--new"),
         ("new {0}/x.toml --items {0}/seen.txt", "--prompt"),
         ("new {0}/x.toml --items {0}/seen.txt --seen {0}/seen.txt --prompt Best?", "--items"),

@@ -112,7 +112,7 @@ def test_exclude_by_lists(folder, raters):
         (f"exclude --not-in {folder}/other.txt --why bot", "--not-in"),
         (f"exclude --not-in {folder}/names.csv --why bot", "--not-in"),
         (f"exclude --from {folder}/names.csv --why bot", "--from"),
-        ("exclude --why bot", "IDS"),
+        ("exclude --why bot", "ids"),
         (f"exclude ann-5f1e2d3c --not-in {folder}/all.csv --why bot", "--not-in"),
         ("exclude ann-5f1e2d3c --why ''", "--why"),
     ):
@@ -197,8 +197,8 @@ def test_what_cannot_be_undone_is_asked_before(folder, raters, command):
 
 def test_all_are_deleted_only_if_nobody_takes_part(folder, raters):
     check_refused(folder, words_of(folder, "delete --all --yes"), "paused")
-    check_refused(folder, words_of(folder, "delete --yes"), "IDS")
-    check_refused(folder, words_of(folder, "delete ann-5f1e2d3c --all --yes"), "IDS")
+    check_refused(folder, words_of(folder, "delete --yes"), "ids")
+    check_refused(folder, words_of(folder, "delete ann-5f1e2d3c --all --yes"), "ids")
     set_state(folder, "paused")
     run(folder, "delete --all --yes")
     assert read_all(folder)[0] == []
@@ -235,7 +235,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     }
     run(folder, "forget-ids --yes")
     assert [person.platform_id for person in read_all(folder)[0]] == [None] * 6
-    check_refused(folder, words_of(folder, f"payments --approve -o {folder}/x.csv"), "STUDY")
+    check_refused(folder, words_of(folder, f"payments --approve -o {folder}/x.csv"), "study")
 
 
 def test_the_list_of_prolific_is_compared_with_ours(folder):

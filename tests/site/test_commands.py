@@ -20,8 +20,8 @@ from markdown_fences import ROOT, find_pages, read_fences
 from page_shell import Shell, split_commands
 
 import rankshot as rs
-from command_line import get_command
-from rankshot.cli import app
+import rankshot.cli
+import rankshot_survey.cli
 from rankshot.sources.names import read_look_up
 
 PAGES = [page for page in find_pages() if read_fences(page)]
@@ -198,29 +198,32 @@ def test_every_block_has_a_language_and_is_run_or_says_why_not(page):
 def find_named_commands(page):
     """Return the words of all commands that a page names without running them."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    inline = re.findall(r"(?<!`)`rankshot ([^`\n]+)`(?!`)", text)
+    inline = re.findall(r"(?<!`)`(rankshot(?:-survey)? [^`\n]+)`(?!`)", text)
     unrun = [
         fence.text.replace("\\\n", " ")
         for fence in read_fences(page)
         if fence.note == "not run" and fence.language != "python"
     ]
-    blocks = re.findall(r"\brankshot ((?:[a-z]+ ).+)", "\n".join(unrun))
+    blocks = re.findall(r"(?m)^(rankshot(?:-survey)? [a-z]+ .+)", "\n".join(unrun))
     return [re.split(r"[|&;<>#]", command)[0].split() for command in inline + blocks]
+
+
+APPS = {"rankshot": rankshot.cli.app, "rankshot-survey": rankshot_survey.cli.app}
 
 
 def find_fault(words):
     """Return the first word that is no subcommand or no option, or None."""
-    command = get_command(app)
-    words = iter(words)
-    while hasattr(command, "commands"):
+    command, words = APPS[words[0]], iter(words[1:])
+    while inner := {k: v for k, v in command.resolved_commands().items() if k[0] != "-"}:
         word = next(words, None)
         # A word in capitals stands for any command.
-        if word is None or word.isupper() or word in {"--help", "--version"}:
+        if word is None or word.isupper() or word in {"…", "--help", "--version"}:
             return None
-        if word not in command.commands:
+        if word not in inner:
             return word
-        command = command.get_command(None, word)
-    options = {name for given in command.params for name in given.opts} | {"--help"}
+        command = inner[word]
+    arguments = command.assemble_argument_collection()
+    options = {name for each in arguments for name in each.names} | {"--help"}
     return next((w for w in words if re.match(r"--?[a-z]", w) and w not in options), None)
 
 

@@ -100,8 +100,8 @@ KINDS = {
         has_own_names=True,
     ),
     ANSWERS: Kind(
-        "answers:FOLDER (a language model's answers to the prompts of `rankshot ask`; each folder "
-        "is one source)",
+        "answers:FOLDER (answers to the prompts of `rankshot rank --prompts`; each folder is one "
+        "source)",
         "file",
         has_own_names=True,
     ),
