@@ -11,11 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-<<<<<<< HEAD
-.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches together defaults names overview docs first-image screenshots dist hooks bench bench-gpu clean
-=======
-.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults names overview docs first-image screenshots dist hooks bench bench-gpu claims clean
->>>>>>> main
+.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches together defaults names overview docs first-image screenshots dist hooks bench bench-gpu claims clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -142,15 +138,9 @@ screenshots: $(VENV)/.test docs first-image
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-<<<<<<< HEAD
-batches together bench defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
-batches together bench defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-batches together bench defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
-=======
-batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
-batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-batches bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
->>>>>>> main
+batches together bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+batches together bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+batches together bench claims defaults names overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
 # Every file runs, also after one that missed a limit; then it fails.
 BENCHMARKS := ranking ranking_models sources zeroshot command recognition jobs survey
 bench: $(VENV)/.bench
@@ -158,10 +148,10 @@ bench: $(VENV)/.bench
 	    $(BIN)/python benchmarks/$$each.py || missed="$$missed $$each"; done; \
 	if [ -n "$$missed" ]; then echo "missed:$$missed" >&2; exit 1; fi
 
-# Needs a CUDA device; without one it says so.
 claims: $(VENV)/.core
 	$(BIN)/python benchmarks/claims.py
 
+# Needs a CUDA device; without one it says so.
 bench-gpu: $(VENV)/.bench
 	$(BIN)/python benchmarks/gpu.py
 
