@@ -7,7 +7,7 @@ types; the subpackages (``rs.pages``, ``rs.metrics``, …) have the rest.
 
 import lazy_loader
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _MODULES = {
     *("datasets", "recognition", "jobs", "leaderboards", "metrics", "pages", "ranking"),
