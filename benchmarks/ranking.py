@@ -327,7 +327,7 @@ def pairs_with_ties(rng: np.random.Generator) -> list[Result]:
     results = [Result(work, "np.unique of the names", ours, theirs, 1)]
     decided = list(zip(winner[~ties].tolist(), loser[~ties].tolist(), strict=True))
     (ours, model), (theirs, params) = measure_in_turns(
-        lambda: rs.DavidsonLuce(regularization=0).fit(rankings),
+        lambda: rs.leaderboards.DavidsonLuce(regularization=0).fit(rankings),
         lambda: choix.ilsr_pairwise(C, decided),
     )
     log_worths = model.log_worths_[[model.items_.index(name) for name in names]]

@@ -66,7 +66,7 @@ def test_how_close_each_rule_is_to_the_truth():
     rules = {
         **{
             f"`{rule.__name__}`": (lambda r, rule=rule: rule(r).order)
-            for rule in (rs.borda, rs.copeland, rs.schulze, rs.kemeny)
+            for rule in (rs.borda, rs.ranking.copeland, rs.ranking.schulze, rs.kemeny)
         },
         "`PlackettLuce().fit(…).mode_`": lambda r: rs.PlackettLuce().fit(r).mode_,
     }

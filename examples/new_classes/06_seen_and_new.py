@@ -4,8 +4,8 @@ Generalised zero-shot and out-of-scope detection
 
 In use, a classifier does not know whether an input belongs to a class that it was trained on. This
 chatbot gets requests for 120 intents that it knows, requests for 30 new intents for which it has
-only rankings, and requests that match no intent at all. :class:`~rankshot.SeenAndNew` lets all of
-them compete, within a *budget*: how much accuracy on the known intents may be lost.
+only rankings, and requests that match no intent at all. :class:`~rankshot.zeroshot.SeenAndNew` lets
+all of them compete, within a *budget*: how much accuracy on the known intents may be lost.
 """
 
 # %%
@@ -52,7 +52,7 @@ print(f"accuracy, if the kind is known: seen {seen_alone:.2f}, new {new_alone:.2
 # is predicted above a threshold. The reference, requests of seen intents that the classifier was
 # not trained on, sets it so that at most .05 of the accuracy on seen intents is lost.
 
-both = rs.SeenAndNew(head, seen_loss=0.05).fit(reference, data.seen_validation_label)
+both = rs.zeroshot.SeenAndNew(head, seen_loss=0.05).fit(reference, data.seen_validation_label)
 _, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 bins = np.linspace(-12, 12, 49)
 for colour, (name, table) in zip(("C0", "C1", "0.35"), scores.items(), strict=True):
@@ -89,7 +89,9 @@ print(f"seen {accuracy.seen:.2f}, new {accuracy.new:.2f}, harmonic mean {accurac
 # these" may be predicted as well. It has half of the budget.
 
 NONE = "none of these"
-three = rs.SeenAndNew(head, seen_loss=0.1, none=True).fit(reference, data.seen_validation_label)
+three = rs.zeroshot.SeenAndNew(head, seen_loss=0.1, none=True).fit(
+    reference, data.seen_validation_label
+)
 kinds = {"seen": data.seen_classes, "new": data.new_classes, "none": [NONE]}
 shares = np.array(
     [
@@ -115,7 +117,7 @@ plt.show()
 
 budgets = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 curve = [
-    measure(rs.SeenAndNew(head, seen_loss=b).fit(reference, data.seen_validation_label))
+    measure(rs.zeroshot.SeenAndNew(head, seen_loss=b).fit(reference, data.seen_validation_label))
     for b in budgets
 ]
 for budget, point in zip(budgets, curve, strict=True):
@@ -139,5 +141,5 @@ plt.show()
 # ----------------
 #
 # - :doc:`Seen and new classes together </guide/seen_and_new>`: how the budget is kept.
-# - :class:`~rankshot.SeenAndNew` in the reference.
+# - :class:`~rankshot.zeroshot.SeenAndNew` in the reference.
 # - :ref:`sphx_glr_gallery_new_classes_02_new_intents.py`: new intents alone.

@@ -134,7 +134,9 @@ everything = rs.ZeroShotClassifier(
 ).fit(X_test, y_test)
 X_more, y_more = simulate(SEEN, 30)
 predicted = everything.predict(np.concatenate([X_more, X_new]))
-result = rs.metrics.generalized_accuracy(np.concatenate([y_more, y_new]), predicted, list(SEEN))
+result = rs.zeroshot.metrics.generalized_accuracy(
+    np.concatenate([y_more, y_new]), predicted, list(SEEN)
+)
 print(f"seen {result.seen:.2f}, new {result.new:.2f}, harmonic mean {result.harmonic:.2f}")
 
 # %%

@@ -128,8 +128,8 @@ for items in [table.items, table.items[::-1]]:
 # %%
 # In rankshot a tie means that the order is *unknown*: its probability is the mean over the orders
 # that it allows, whatever the order of the columns. If your raters said that two items are *equal*,
-# this is a different statement, and :class:`~rankshot.DavidsonLuce` is the model for it. Two teas
-# that were tasted 90 times:
+# this is a different statement, and :class:`~rankshot.leaderboards.DavidsonLuce` is the model for
+# it. Two teas that were tasted 90 times:
 
 for name, votes in {
     "30 wins each, 30 ties": [30, 30, 30],
@@ -140,7 +140,7 @@ for name, votes in {
         [["green", "black"], ["black", "green"], [["green", "black"]]], weights=[won, lost, tied]
     )
     unknown = rs.PlackettLuce(regularization=0).fit(pairs)
-    equal = rs.DavidsonLuce(regularization=0).fit(pairs)
+    equal = rs.leaderboards.DavidsonLuce(regularization=0).fit(pairs)
     green = unknown.worths_[unknown.items_.index("green")]
     outcomes = rs.Rankings.from_orders([["green", "black"], [["green", "black"]]])
     wins, ties = np.exp(equal.log_prob(outcomes))

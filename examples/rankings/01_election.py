@@ -33,14 +33,14 @@ for k in range(1, 5):
 # Five rules
 # ----------
 # :func:`~rankshot.kemeny` finds the order that contradicts the ballots least.
-# :func:`~rankshot.schulze` and :func:`~rankshot.copeland` look at majorities between two
-# candidates, :func:`~rankshot.borda` at average places. The worths of a
+# :func:`~rankshot.ranking.schulze` and :func:`~rankshot.ranking.copeland` look at majorities
+# between two candidates, :func:`~rankshot.borda` at average places. The worths of a
 # :class:`~rankshot.PlackettLuce` model estimate how often each candidate is chosen first.
 
 rules = {
     "Kemeny": lambda ballots: rs.kemeny(ballots, method="exact").order,
-    "Schulze": lambda ballots: rs.schulze(ballots).order,
-    "Copeland": lambda ballots: rs.copeland(ballots).order,
+    "Schulze": lambda ballots: rs.ranking.schulze(ballots).order,
+    "Copeland": lambda ballots: rs.ranking.copeland(ballots).order,
     "Borda": lambda ballots: rs.borda(ballots).order,
     "Plackett-Luce": lambda ballots: rs.PlackettLuce().fit(ballots).mode_,
 }

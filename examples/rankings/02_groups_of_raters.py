@@ -28,10 +28,10 @@ for name, worth in zip(complete.items, worths, strict=True):
 # ----------------
 # A :class:`~rankshot.RankingMixture` has one model for each group, here
 # :class:`~rankshot.PlackettLuce`, and finds the groups and their models together, by the EM
-# algorithm. :func:`~rankshot.choose_n_groups` compares numbers of groups by BIC: the smaller, the
-# better.
+# algorithm. :func:`~rankshot.ranking.choose_n_groups` compares numbers of groups by BIC: the
+# smaller, the better.
 
-choice = rs.choose_n_groups(complete, most=3, n_starts=5, random_state=0)
+choice = rs.ranking.choose_n_groups(complete, most=3, n_starts=5, random_state=0)
 print(choice)
 
 # %%

@@ -2,7 +2,7 @@
 
 ``import rankshot as rs`` loads nothing else: each public name is imported when it is first used.
 The names are listed in ``__init__.pyi``, here and in each subpackage. ``__all__`` has what a person
-types; the subpackages (``rs.pages``, ``rs.metrics``, …) have the rest.
+types; the subpackages (``rs.pages``, ``rs.zeroshot``, …) have the rest.
 """
 
 import lazy_loader
@@ -10,8 +10,8 @@ import lazy_loader
 __version__ = "0.4.0"
 
 _MODULES = {
-    *("datasets", "recognition", "jobs", "leaderboards", "metrics", "pages", "ranking"),
-    *("sources", "zeroshot"),
+    *("datasets", "recognition", "jobs", "leaderboards", "pages", "ranking", "sources"),
+    "zeroshot",
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in _MODULES]

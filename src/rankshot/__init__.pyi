@@ -9,10 +9,10 @@ from . import (
     zeroshot as zeroshot,
 )
 from .core import (
+    InputError as InputError,
     RankshotError as RankshotError,
 )
 from .leaderboards import (
-    DavidsonLuce as DavidsonLuce,
     leaderboard as leaderboard,
 )
 from .ranking import (
@@ -23,13 +23,9 @@ from .ranking import (
     Rankings as Rankings,
     agreement as agreement,
     borda as borda,
-    choose_n_groups as choose_n_groups,
-    copeland as copeland,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
     read_rankings as read_rankings,
-    schulze as schulze,
-    summarize as summarize,
     write_rankings as write_rankings,
 )
 from .recognition import recognise as recognise, zero_shot as zero_shot
@@ -41,19 +37,16 @@ from .sources import (
     WordVectors as WordVectors,
 )
 from .zeroshot import (
-    BatchRefinement as BatchRefinement,
     Knowledge as Knowledge,
     LinearHead as LinearHead,
     ProbabilisticRanking as ProbabilisticRanking,
     Rehearsal as Rehearsal,
     Scores as Scores,
-    SeenAndNew as SeenAndNew,
     WeightedMean as WeightedMean,
     ZeroShotClassifier as ZeroShotClassifier,
     explain as explain,
     export_onnx as export_onnx,
     load_head as load_head,
-    metrics as metrics,
     scores_of as scores_of,
 )
 

@@ -168,18 +168,18 @@ def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, monkeypatc
     asked = replace(study_of(questions, unshown=unshown), items=tuple(items))
     path = tmp_path / "votes.jsonl"
     write_records(path, ranking_records(asked, said, {}))
-    (brief,) = rs.summarize(rs.read_rankings(path, items=items))
+    (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items))
     (target,) = summarize_targets(summarize_questions(asked, said, {}), said)
     assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
     assert 0 < brief.concordance < 0.06
     if (unshown, n_sets) == ("unknown", 1):
         # `rankshot consensus` and `survey status` have the same order.
-        (brief,) = rs.summarize(rs.read_rankings(path, items=items), "kemeny", None)
+        (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items), "kemeny", None)
         assert brief.order == target.consensus[: len(brief.order)]
     # An early stop is no disagreement, also if the others are tied at the end.
     prefixes = [answer(f"r{i}", questions[0], sets[0][: 1 + i]) for i in range(10)]
     write_records(path, ranking_records(asked, prefixes, {}))
-    (brief,) = rs.summarize(rs.read_rankings(path, items=items))
+    (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items))
     assert brief.concordance == pytest.approx(1, abs=1e-12)
     assert brief.mean_distance == pytest.approx(0, abs=1e-12)
     assert dict(brief.disagreement) == {f"r{i}": 0 for i in range(10)}

@@ -201,13 +201,13 @@ def test_pairs_that_were_never_compared_are_counted():
     votes = rs.Rankings.from_pairs(["a", "b", "c"], ["b", "c", "d"], ties=[False, True, False])
     with pytest.warns(UserWarning, match="3 of 6 pairs of items were never compared"):
         rs.kemeny(votes)
-    (summary,) = rs.summarize(votes, "kemeny", None)
+    (summary,) = rs.ranking.summarize(votes, "kemeny", None)
     assert summary.n_open_pairs == 3
     # The model's order has all items, though each vote has two.
-    (summary,) = rs.summarize(votes, rs.PlackettLuce(regularization=0.1), None)
+    (summary,) = rs.ranking.summarize(votes, rs.PlackettLuce(regularization=0.1), None)
     assert summary.order == (("a", "c"), ("b", "d"))
     top = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b", "c", "d"])
-    assert rs.summarize(top, "kemeny", None)[0].n_open_pairs == 0
+    assert rs.ranking.summarize(top, "kemeny", None)[0].n_open_pairs == 0
 
 
 @pytest.mark.filterwarnings("ignore:.* were never compared")
@@ -228,7 +228,7 @@ def test_one_long_ranking_needs_no_table_of_pairs():
     names = list(map(str, range(50_000)))
     one = rs.Rankings.from_orders([names])
     assert rs.kemeny(one).order == tuple(names)
-    (summary,) = rs.summarize(one, "kemeny", None)
+    (summary,) = rs.ranking.summarize(one, "kemeny", None)
     assert summary.order == tuple(names)
     two = rs.Rankings.from_orders([names, names[::-1]])
     with refuses("rankings", 50_000):

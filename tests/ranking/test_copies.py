@@ -51,7 +51,7 @@ def test_concordance_and_agreement(rankings):
 @settings(max_examples=15, deadline=None)
 @given(rankings=weighted(), k=st.integers(1, 5) | st.none())
 def test_summarize(rankings, k):
-    (one,), (two,) = rs.summarize(rankings, k=k), rs.summarize(copy(rankings), k=k)
+    (one,), (two,) = rs.ranking.summarize(rankings, k=k), rs.ranking.summarize(copy(rankings), k=k)
     assert one.order == two.order
     assert one.k == two.k
     assert one.concordance == approx(two.concordance)

@@ -218,7 +218,7 @@ def test_quasi_variances_of_models_are_those_of_qvcalc(table, variances):
 def test_the_pudding_example_of_plackett_luce_in_r():
     """summary(mod, ref = NULL) and qvcalc(mod) of its vignette, after 7 of R's iterations."""
     pudding = read_table(PUDDING, 6)
-    model = rs.DavidsonLuce(regularization=0).fit(pudding)
+    model = rs.leaderboards.DavidsonLuce(regularization=0).fit(pudding)
     assert model.standard_errors(pudding) == pytest.approx(
         [0.121949, 0.121818, 0.126823, 0.122003, 0.127054, 0.126594], rel=1e-4
     )

@@ -34,7 +34,7 @@ def find_tie_errors(model, rankings):
 def make_model(log_worths, ties):
     """A model of items a, b, …, with tie parameters by size."""
     items = tuple("abcdefgh"[: len(log_worths)])
-    return rs.DavidsonLuce(regularization=0)._with_values(
+    return rs.leaderboards.DavidsonLuce(regularization=0)._with_values(
         items, [*ties], np.append(log_worths, np.log([*ties.values()]))
     )
 
@@ -67,7 +67,7 @@ def test_pairs_with_ties(case):
     """`btmodel(undecided = TRUE)` of R's psychotools 0.7.2."""
     votes, log_worths, errors, others, (atol, error_atol) = PUBLISHED[case]
     log_tie, tie_error, log_likelihood = others
-    model = rs.DavidsonLuce(regularization=0).fit(votes)
+    model = rs.leaderboards.DavidsonLuce(regularization=0).fit(votes)
     found, found_errors = contrasts(model, votes)
     assert_allclose(found, log_worths, atol=atol)
     assert_allclose(found_errors, errors, atol=error_atol)
@@ -108,7 +108,7 @@ def test_fruits(case):
     """R's `glm` of the equivalent Poisson log-linear model, one row per possible set."""
     positions, log_worths, errors, ties, log_likelihood = FRUIT_CASES[case]
     rankings = rs.Rankings.from_positions(positions, items=FRUITS, kind="subset")
-    model = rs.DavidsonLuce(regularization=0).fit(rankings)
+    model = rs.leaderboards.DavidsonLuce(regularization=0).fit(rankings)
     found, found_errors = contrasts(model, rankings)
     assert_allclose(found, log_worths, atol=1e-6)
     assert_allclose(found_errors, errors, atol=1e-5)
@@ -215,7 +215,7 @@ def test_a_fit_is_the_optimum_of_the_enumerated_likelihood():
     lists = [[list(group) for group in order.split("|")] for order in orders]
     weights = [1, 2, 1, 3, 0.5, 1.5]
     rankings = rs.Rankings.from_orders(lists, items=list("abcd"), weights=weights)
-    model = rs.DavidsonLuce(regularization=0.3).fit(rankings)
+    model = rs.leaderboards.DavidsonLuce(regularization=0.3).fit(rankings)
 
     def objective(values):
         theta = dict(zip("abcd", values, strict=False))
@@ -231,7 +231,7 @@ def test_a_fit_is_the_optimum_of_the_enumerated_likelihood():
 @pytest.mark.parametrize("kind", ["top", "subset"])
 def test_without_ties_it_is_plackett_luce(random_rankings, kind):
     rankings = random_rankings(n_items=5, n=60, ties=False, kind=kind)
-    model, other = rs.DavidsonLuce().fit(rankings), rs.PlackettLuce().fit(rankings)
+    model, other = rs.leaderboards.DavidsonLuce().fit(rankings), rs.PlackettLuce().fit(rankings)
     assert model.tie_parameters_ == {}
     assert_allclose(model.log_worths_, other.log_worths_, atol=1e-6)
     assert_allclose(model.log_likelihood_, other.log_likelihood_, atol=1e-8)
@@ -262,7 +262,7 @@ def test_without_ties_it_is_plackett_luce(random_rankings, kind):
 )
 def test_fits_that_do_not_exist_are_refused(rankings, message):
     with pytest.raises(RankshotError, match=re.escape(message)):
-        rs.DavidsonLuce(regularization=0).fit(rankings)
+        rs.leaderboards.DavidsonLuce(regularization=0).fit(rankings)
 
 
 def grows_without_bound(rankings):
@@ -316,8 +316,8 @@ def test_an_estimate_is_found_where_it_exists_and_nowhere_else(rng):
         found[grows] += 1
         if grows:
             with pytest.raises(RankshotError, match=r"does not exist|is infinite"):
-                rs.DavidsonLuce(regularization=0).fit(rankings)
+                rs.leaderboards.DavidsonLuce(regularization=0).fit(rankings)
         else:
-            model = rs.DavidsonLuce(regularization=0).fit(rankings)
+            model = rs.leaderboards.DavidsonLuce(regularization=0).fit(rankings)
             assert np.abs(model.log_worths_).max() < 20
     assert min(found.values()) > 10

@@ -124,7 +124,7 @@ def test_probabilities_are_those_of_the_model(ties):
 def test_ties_are_one_choice():
     votes = make_pairs(WINS, TIES)
     orders = {
-        "outcome": rs.DavidsonLuce().fit(votes),
+        "outcome": rs.leaderboards.DavidsonLuce().fit(votes),
         "half": rs.PlackettLuce().fit(make_pairs(np.add(WINS, np.array(TIES) / 2))),
         "ignore": rs.PlackettLuce().fit(make_pairs(WINS)),
     }
@@ -135,7 +135,7 @@ def test_ties_are_one_choice():
     assert rs.leaderboard(votes).tie_parameter == orders["outcome"].tie_parameters_[2]
     assert rs.leaderboard(make_pairs(WINS)).tie_parameter == 0
     with refuses("ties", "half"):
-        rs.leaderboard(votes, rs.DavidsonLuce(), ties="half")
+        rs.leaderboard(votes, rs.leaderboards.DavidsonLuce(), ties="half")
     longer = rs.Rankings.from_orders([["a", ["b", "c"]], ["c", "b", "a"]])
     with refuses("ties", "half"):
         rs.leaderboard(longer, ties="half")

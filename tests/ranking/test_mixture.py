@@ -240,12 +240,12 @@ def test_raters_are_put_into_their_groups(raters, model):
 
 def test_bic_finds_the_number_of_groups(raters, votes):
     options = {"n_starts": 1, "random_state": 0}
-    found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
+    found = rs.ranking.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
     assert found.n_groups == len(found.best.models_) == 2
     assert found.is_clear
-    assert rs.choose_n_groups(votes, None, 2, **options).n_groups == 2
+    assert rs.ranking.choose_n_groups(votes, None, 2, **options).n_groups == 2
     one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
-    assert rs.choose_n_groups(one, None, 2, **options).n_groups == 1
+    assert rs.ranking.choose_n_groups(one, None, 2, **options).n_groups == 1
 
 
 def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
@@ -256,7 +256,7 @@ def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
         worths = dict(zip("abcdefghijkl", np.exp(rng.normal(size=12)), strict=True))
         parts.append(rs.PlackettLuce.from_worths(worths).sample(size, 4, rng))
     votes = rs.Rankings.concatenate(parts)
-    found = rs.choose_n_groups(votes, most=3, n_starts=1, random_state=0)
+    found = rs.ranking.choose_n_groups(votes, most=3, n_starts=1, random_state=0)
     assert found.n_groups < 3
     assert not found.is_clear
     assert "the number of groups is unclear" in str(found)
@@ -265,11 +265,11 @@ def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
 def test_there_are_no_more_groups_than_raters():
     options = {"n_starts": 1, "random_state": 0}
     few = rs.Rankings.from_orders([ABCD, ABCD, ABCD[::-1]], items=ABCD)
-    found = rs.choose_n_groups(few, rs.Mallows(), **options)
+    found = rs.ranking.choose_n_groups(few, rs.Mallows(), **options)
     assert len(found.bic) == 3
     # Weights that add up to a fraction of a rater.
     parts = rs.Rankings.from_orders([ABCD, ABCD[1:], ABCD[::-1]], items=ABCD, weights=[0.3] * 3)
-    assert rs.choose_n_groups(parts, **options).n_groups == 1
+    assert rs.ranking.choose_n_groups(parts, **options).n_groups == 1
     # Ten times 0.1 is a bit less than 1, three times over.
     orders = [ABCD, ABCD[1:], ABCD[::-1]]
     tenths = rs.Rankings.from_orders(orders * 10, items=ABCD, weights=[0.1] * 30)

@@ -9,7 +9,7 @@ import rankshot as rs
 
 MODELS = [
     rs.PlackettLuce(regularization=0.5),
-    rs.DavidsonLuce(regularization=0.3),
+    rs.leaderboards.DavidsonLuce(regularization=0.3),
     rs.Mallows(method="exact"),
     rs.BabingtonSmith(regularization=0.2),
 ]
@@ -56,7 +56,7 @@ def test_a_fit_recovers_the_distribution_that_was_sampled(model, rankings):
 # ---- Weights that differ by many orders of magnitude
 
 
-@pytest.mark.parametrize("model", [rs.PlackettLuce, rs.DavidsonLuce])
+@pytest.mark.parametrize("model", [rs.PlackettLuce, rs.leaderboards.DavidsonLuce])
 def test_weights_may_differ_a_million_million_times(model):
     """The odds of a pair are those of its votes; 1/se² = w p (1 - p), with 1/w1 + 1/w2."""
     votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[1e12, 1])

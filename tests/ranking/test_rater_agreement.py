@@ -147,7 +147,7 @@ def test_raters_of_different_sets_who_agree_have_a_w_near_one(rng):
     sets = [sorted(rng.permutation(list("abcdefghij"))[:4]) for _ in range(20)]
     agreed = rs.Rankings.from_orders(sets, kind="subset")
     assert concordance(agreed) == pytest.approx(1)
-    assert rs.summarize(agreed)[0].concordance == pytest.approx(1)
+    assert rs.ranking.summarize(agreed)[0].concordance == pytest.approx(1)
     one_swap = rs.Rankings.from_orders([sets[0][::-1], *sets[1:]], kind="subset")
     assert 0.8 < concordance(one_swap) < 1
 
@@ -165,7 +165,7 @@ def test_there_is_a_reason_if_there_is_no_w(orders, raters, why):
     kind = "top" if len(orders[0]) == 3 else "subset"
     votes = rs.Rankings.from_orders(map(list, orders), raters=raters, kind=kind)
     assert concordance(votes) is None
-    assert why in rs.summarize(votes)[0].note
+    assert why in rs.ranking.summarize(votes)[0].note
     with pytest.raises(RankshotError, match=why):
         rs.agreement(votes)
 
@@ -203,7 +203,7 @@ def test_two_rankings_of_one_rater_are_not_two_raters(rng):
 
 def test_the_number_of_places_of_a_summary_does_not_change_w(rng):
     votes = rs.Mallows.from_center(list("abcdefgh"), 0.5).sample(12, random_state=rng)
-    summaries = [rs.summarize(votes, k=k)[0] for k in (2, 5, None)]
+    summaries = [rs.ranking.summarize(votes, k=k)[0] for k in (2, 5, None)]
     assert [s.concordance for s in summaries] == [concordance(votes)] * 3
     assert len({s.mean_distance for s in summaries}) == 3
 
@@ -237,7 +237,7 @@ def test_many_votes_between_two_items_are_summarized_in_time(rng):
     """All pairs of votes would be 10 billion, which fit neither the memory nor the timeout."""
     sides = rng.permuted(np.tile(np.arange(20), (100_000, 1)), axis=1)[:, :2]
     votes = rs.Rankings.from_pairs(sides[:, 0], sides[:, 1], items=range(20))
-    found = rs.summarize(votes)[0]
+    found = rs.ranking.summarize(votes)[0]
     assert len(found.order) == 10
     assert len(found.model.mode_) == 20
 
@@ -254,7 +254,7 @@ def test_items_that_nobody_ranked_change_nothing(rng, kind):
         ranked = rs.Rankings.from_orders(
             given, items=items, raters=[f"r{i}" for i in range(30)], kind=kind
         ).top(lengths)
-        return rs.agreement(ranked, n_resamples=9), rs.summarize(ranked, k=4)[0]
+        return rs.agreement(ranked, n_resamples=9), rs.ranking.summarize(ranked, k=4)[0]
 
     few, brief = both(list("abcdef"))
     many, wide = both([f"unseen {i}" for i in range(34)] + list("fedcba"))
@@ -278,7 +278,7 @@ def votes(**columns):
 
 def test_the_consensus_is_the_mode_of_the_model_and_the_rest_is_agreement():
     rankings = votes(targets="cat", raters=["ann", "bob", "cy"])
-    (brief,) = rs.summarize(rankings, k=2)
+    (brief,) = rs.ranking.summarize(rankings, k=2)
     first = rankings.top(2)
     model = rs.PlackettLuce().fit(first)
     assert brief.k == 2
@@ -302,7 +302,7 @@ def test_every_target_has_its_own_and_raters_without_a_name_count_for_their_sour
     rankings = votes(
         targets=["cat", "cat", "dog"], raters=["ann", None, None], sources=["x", "x", "y"]
     )
-    cat, dog = rs.summarize(rankings)
+    cat, dog = rs.ranking.summarize(rankings)
     assert (cat.target, dog.target) == ("cat", "dog")
     assert {name for name, _ in cat.disagreement} == {"ann", "x"}
     assert dog.concordance is None
@@ -319,7 +319,7 @@ def test_a_subset_is_compared_on_its_own_items():
         raters=["ann", "bob", "cy"],
         kind=["top", "subset", "top"],
     )
-    (brief,) = rs.summarize(rankings)
+    (brief,) = rs.ranking.summarize(rankings)
     assert brief.order[:2] == ("leopard", "tiger")
     assert brief.disagreement == (("ann", 0.0), ("bob", 0.0), ("cy", 0.0))
     assert brief.mean_distance == 0
@@ -334,7 +334,7 @@ def test_the_consensus_of_subsets_names_only_what_was_compared():
     merged = merge_rankings(votes, rs.PlackettLuce().fit(votes))
     assert merged.orders() == [["b", "a", "c"]]
     assert merged.is_subset.all()
-    assert rs.summarize(votes)[0].order == ("b", "a", "c")
+    assert rs.ranking.summarize(votes)[0].order == ("b", "a", "c")
 
 
 def test_one_short_list_does_not_cut_the_others_short(rng):
@@ -342,7 +342,7 @@ def test_one_short_list_does_not_cut_the_others_short(rng):
     long = rs.Mallows.from_center(center, spread=1.0).sample(20, k=6, random_state=rng)
     short = rs.Rankings.from_orders([[center[0]]], items=long.items)
     both = rs.Rankings.concatenate([long, short])
-    alone, together = rs.summarize(long)[0], rs.summarize(both)[0]
+    alone, together = rs.ranking.summarize(long)[0], rs.ranking.summarize(both)[0]
     assert together.k == alone.k == 6
     assert list(map(str, together.order)) == list(map(str, alone.order))
     assert together.concordance == pytest.approx(alone.concordance, abs=0.05)

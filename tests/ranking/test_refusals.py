@@ -104,12 +104,12 @@ ARGUMENTS = [
     (lambda: Rankings.concatenate([]), "rankings", []),
     (lambda: rs.kendall_distance(VOTES, k=4), "k", 4),
     (
-        lambda: rs.summarize(Rankings.from_orders(TWO, targets=["x", None])),
+        lambda: rs.ranking.summarize(Rankings.from_orders(TWO, targets=["x", None])),
         "target",
         None,
         "ranking 1",
     ),
-    (lambda: rs.summarize(VOTES, model=rs.Mallows), "model"),
+    (lambda: rs.ranking.summarize(VOTES, model=rs.Mallows), "model"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit", 0),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit", 1),
     (groups(np.repeat(["x", "y"], 2)[1:]), "groups"),
@@ -127,7 +127,7 @@ ARGUMENTS = [
     (lambda: log_odds(np.zeros((2, 2)))().log_prob(SUBSET), "rankings", ANY, "ranking 0"),
     (mixture(n_groups=0), "n_groups", 0),
     (mixture(n_groups=3), "n_groups", 3),
-    (mixture(model=rs.DavidsonLuce()), "model"),
+    (mixture(model=rs.leaderboards.DavidsonLuce()), "model"),
     (board(level=1), "level", 1),
     (board(ties="none"), "ties", "none"),
     (board(scale="points"), "scale", "points"),
@@ -180,12 +180,12 @@ def test_a_dict_of_lists_is_accepted_wherever_rankings_are():
     assert own.raters.tolist() == ["ann", "bob", "cy"]
     one = {"x": [["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]]}
     same = rs.Rankings.from_orders(one)
-    for call in (rs.kemeny, rs.borda, rs.copeland, rs.schulze):
+    for call in (rs.kemeny, rs.borda, rs.ranking.copeland, rs.ranking.schulze):
         assert call(one).order == call(same).order
     assert rs.PlackettLuce().fit(one).mode_ == rs.PlackettLuce().fit(same).mode_
     assert rs.Mallows().fit(one).center_ == rs.Mallows().fit(same).center_
     assert rs.kendall_distance(one).tolist() == rs.kendall_distance(same).tolist()
-    assert rs.summarize(one)[0].order == rs.summarize(same)[0].order
+    assert rs.ranking.summarize(one)[0].order == rs.ranking.summarize(same)[0].order
     assert rs.ranking.concordance(one) == rs.ranking.concordance(same)
 
 
@@ -200,7 +200,7 @@ def test_statistics_of_no_rankings():
     none = VOTES[:0]
     assert rs.ranking.concordance(none) is None
     assert rs.kendall_distance(none).shape == (0, 0)
-    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, FIT):
+    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.ranking.summarize, FIT):
         with refuses("rankings"):
             merge(none)
 

@@ -131,10 +131,10 @@ def test_ties_as_outcomes_are_clustered_too(tied, longer):
         votes = rs.Rankings.concatenate([votes, more])
     votes = name_raters(votes, 9)
     board = rs.leaderboard(votes)
-    model = rs.DavidsonLuce().fit(votes)
+    model = rs.leaderboards.DavidsonLuce().fit(votes)
 
     def log_probs(x):
-        return rs.DavidsonLuce()._with_values(votes.items, [2], x).log_prob(votes)
+        return rs.leaderboards.DavidsonLuce()._with_values(votes.items, [2], x).log_prob(votes)
 
     at = np.append(model.log_worths_, np.log(model.tie_parameters_[2]))
     raters = votes.raters.astype(str)

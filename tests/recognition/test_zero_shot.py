@@ -55,7 +55,7 @@ def test_a_folder_of_a_head_has_a_card_and_is_read_back(tmp_path):
     assert {'license: "cc-by-4.0"', 'base_model: "me/sounds"'} < {*front.splitlines()}
     assert all(name in card for name in (*SEEN, *RANKINGS, *found.notes))
     estimator = rs.WeightedMean().fit(found.knowledge.rankings)
-    both = rs.SeenAndNew(estimator).fit()
+    both = rs.zeroshot.SeenAndNew(estimator).fit()
     for other in (estimator, both):
         save_pretrained(other, tmp_path)
         np.testing.assert_array_equal(

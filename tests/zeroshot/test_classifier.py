@@ -129,7 +129,7 @@ def test_examples_evidence_and_batches_are_those_of_the_head():
     expected = by_hand(evidence=asked).predict_proba(asked)
     np.testing.assert_allclose(both.predict_proba(X_NEW), expected)
     together = zero_shot(batch=True).fit()
-    refined = rs.BatchRefinement(by_hand()).fit(plain)
+    refined = rs.zeroshot.BatchRefinement(by_hand()).fit(plain)
     np.testing.assert_allclose(together.predict_proba(X_NEW), refined.predict_proba(plain))
     why = zs.explain(X_NEW[:1], against="dog")[0]
     assert why.target == "cat"

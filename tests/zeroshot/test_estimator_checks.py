@@ -82,7 +82,7 @@ def test_names_of_features_are_those_of_the_estimator():
 # `fit` of these takes rankings, similarities, scores or class vectors; other checks pass X and y.
 ESTIMATORS = [
     rs.BabingtonSmith(),
-    rs.BatchRefinement(rs.WeightedMean()),
+    rs.zeroshot.BatchRefinement(rs.WeightedMean()),
     rs.zeroshot.paper.ConSE(),
     DAP(),
     rs.zeroshot.paper.DeterministicRanking(),

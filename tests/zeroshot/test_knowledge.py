@@ -30,7 +30,11 @@ def test_it_fits_what_the_estimators_fit(tables):
     assert isinstance(head, rs.LinearHead)
     same(head, by_hand, batch)
     same(everything.fit_alone(Settings(k=2)), by_hand, batch)
-    same(everything.fit(Settings(k=2)), rs.BatchRefinement(by_hand).fit(batch, examples), batch)
+    same(
+        everything.fit(Settings(k=2)),
+        rs.zeroshot.BatchRefinement(by_hand).fit(batch, examples),
+        batch,
+    )
     plain = rs.WeightedMean().fit(RANKINGS)
     same(rs.Knowledge(RANKINGS, reference).fit(Settings(use_reference=False)), plain, batch)
     both = rs.Knowledge(RANKINGS, reference).fit(Settings(classes="all"))

@@ -55,11 +55,11 @@ def test_a_head_alone(tmp_path, kind, reference):
 
 def test_a_refined_head_and_what_is_no_linear_head(tmp_path):
     head = fitted()
-    refined = rs.BatchRefinement(head).fit(random_scores(np.random.default_rng(1), n=40))
+    refined = rs.zeroshot.BatchRefinement(head).fit(random_scores(np.random.default_rng(1), n=40))
     rs.export_onnx(refined, tmp_path / "head.onnx")
     check_file(tmp_path / "head.onnx", refined, "multiclass")
     with refuses("head"):
-        rs.export_onnx(rs.SeenAndNew(head).fit(), tmp_path / "both.onnx")
+        rs.export_onnx(rs.zeroshot.SeenAndNew(head).fit(), tmp_path / "both.onnx")
 
 
 def test_what_the_file_says(tmp_path):

@@ -33,7 +33,7 @@ def new(rng):
 
 def both(reference=None, labels=None, examples=None, **options):
     head = rs.WeightedMean().fit(RANKINGS, reference=reference, examples=examples)
-    return rs.SeenAndNew(head, **options).fit(reference, labels, examples)
+    return rs.zeroshot.SeenAndNew(head, **options).fit(reference, labels, examples)
 
 
 @pytest.mark.parametrize("none", [True, False])
@@ -159,4 +159,4 @@ def test_refused(seen):
         Settings(seen_loss=0.02)
     known = rs.Rankings.from_orders([["a", "b"], ["c"]], items=ITEMS, targets=["a", "u"])
     with refuses("rankings", "a"):
-        rs.SeenAndNew(rs.WeightedMean().fit(known)).fit()
+        rs.zeroshot.SeenAndNew(rs.WeightedMean().fit(known)).fit()

@@ -1,4 +1,4 @@
-from .errors import RankshotError as RankshotError
+from .errors import InputError as InputError, RankshotError as RankshotError
 from .tables import (
     ID as ID,
     LABEL as LABEL,

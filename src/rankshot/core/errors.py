@@ -52,7 +52,7 @@ class InputError(RankshotError):
     "item='dgo' is not one of the items" for a rule that does not begin with "must". The command
     replaces the parameter by its option: "--decay must be 0 or more, not -1".
 
-    Parameters
+    Attributes
     ----------
     parameter : str
         The name of the parameter, as a caller types it.
@@ -68,7 +68,7 @@ class InputError(RankshotError):
 
     Examples
     --------
-    >>> from rankshot.core.errors import InputError
+    >>> from rankshot import InputError
     >>> error = InputError("decay", -1, "must be 0 or more", where="settings.json")
     >>> print(error)
     settings.json: decay must be 0 or more, not -1
@@ -94,7 +94,7 @@ class InputError(RankshotError):
 
         Examples
         --------
-        >>> from rankshot.core.errors import InputError
+        >>> from rankshot import InputError
         >>> InputError("decay", -1, "must be 0 or more").format("--decay")
         '--decay must be 0 or more, not -1'
         """

@@ -95,7 +95,7 @@ class DavidsonLuce(WorthModel):
     >>> votes = rs.Rankings.from_pair_counts(
     ...     [[0, 6, 4], [3, 0, 5], [2, 4, 0]], ties=[[0, 2, 1], [2, 0, 3], [1, 3, 0]],
     ...     items=["a", "b", "c"])
-    >>> model = rs.DavidsonLuce(regularization=0).fit(votes)
+    >>> model = rs.leaderboards.DavidsonLuce(regularization=0).fit(votes)
     >>> model.worths_.round(3)
     array([0.511, 0.265, 0.224])
     >>> round(model.tie_parameters_[2], 3)

@@ -175,7 +175,7 @@ class Report:
     >>> from rankshot.pages import Report
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["lion", "bus"]], items=["bus", "fox", "lion"], targets="cat")
-    >>> Report("My classes", consensuses=tuple(rs.summarize(votes))).consensuses[0].target
+    >>> Report("My classes", consensuses=tuple(rs.ranking.summarize(votes))).consensuses[0].target
     'cat'
     """
 

@@ -376,7 +376,7 @@ class TargetSummary:
     >>> votes = rs.Rankings.from_orders(
     ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
     ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
-    >>> found = rs.summarize(votes)[0]
+    >>> found = rs.ranking.summarize(votes)[0]
     >>> found.target, found.n_rankings, found.order
     ('cat', 3, ('leopard', 'tiger'))
     >>> [rater for rater, distance in found.disagreement if distance > 0.2]
@@ -424,7 +424,7 @@ def summarize(
     >>> votes = rs.Rankings.from_orders(
     ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
     ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
-    >>> brief = rs.summarize(votes)[0]
+    >>> brief = rs.ranking.summarize(votes)[0]
     >>> brief.order, round(brief.concordance, 2), brief.disagreement[0][0]
     (('leopard', 'tiger'), 0.33, 'cy')
     """

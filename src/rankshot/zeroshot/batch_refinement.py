@@ -155,7 +155,7 @@ class BatchRefinement(Predictor, BaseEstimator):
     >>> batch += np.random.default_rng(0).normal(size=batch.shape)
     >>> print(f"{np.mean(head.predict(batch) == truth):.1f}")
     0.8
-    >>> refined = rs.BatchRefinement(head).fit(batch)
+    >>> refined = rs.zeroshot.BatchRefinement(head).fit(batch)
     >>> print(f"{np.mean(refined.predict(batch) == truth):.1f}")
     1.0
     """

@@ -103,7 +103,7 @@ class SeenAndNew(Predictor, BaseEstimator):
     >>> rankings = rs.Rankings.from_orders(
     ...     [["leopard", "tiger", "fox"], ["bus", "tram"]],
     ...     items=["bus", "fox", "leopard", "tiger", "tram"], targets=["cat", "truck"])
-    >>> head = rs.SeenAndNew(rs.WeightedMean().fit(rankings)).fit()
+    >>> head = rs.zeroshot.SeenAndNew(rs.WeightedMean().fit(rankings)).fit()
     >>> head.classes_.tolist()
     ['bus', 'cat', 'fox', 'leopard', 'tiger', 'tram', 'truck']
     >>> head.predict([[-1.0, -1.0, 5.0, -1.0, -1.0], [-1.0, 2.0, 3.0, 3.0, -1.0]])

@@ -36,7 +36,7 @@ def copeland(rankings: Rankings) -> Consensus:
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["a", "c", "b"]])
-    >>> rs.copeland(votes).order
+    >>> rs.ranking.copeland(votes).order
     ('a', ('b', 'c'))
     """
     rankings = require_one_subject(rankings)
@@ -70,7 +70,7 @@ def schulze(rankings: Rankings) -> Consensus:
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]], weights=[4, 3, 2])
-    >>> rs.schulze(votes).order
+    >>> rs.ranking.schulze(votes).order
     ('a', 'b', 'c')
     """
     rankings = require_one_subject(rankings)

@@ -657,7 +657,7 @@ class GroupChoice:
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["tea", "milk", "wine"], ["wine", "milk", "tea"]] * 9)
-    >>> rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0).is_clear
+    >>> rs.ranking.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0).is_clear
     True
     """
 
@@ -720,7 +720,7 @@ def choose_n_groups(
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c", "d"], ["a", "b", "d", "c"], ["b", "a", "c", "d"],
     ...      ["d", "c", "b", "a"], ["d", "b", "c", "a"]], weights=[20, 9, 11, 15, 5])
-    >>> rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0)
+    >>> rs.ranking.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0)
     2 groups by BIC
       groups  log-likelihood  parameters         BIC
            1         -182.06           4      380.49
