@@ -1,6 +1,7 @@
 """The page on the paper: nothing is left out, and what it names exists."""
 
 import importlib
+import pydoc
 import re
 from pathlib import Path
 
@@ -28,6 +29,8 @@ def find_name(name):
     if name.startswith("reproduction."):
         module, _, attribute = name.rpartition(".")
         return getattr(importlib.import_module(module), attribute)
+    if name.startswith("rankshot_survey."):
+        return pydoc.locate(name)
     parts = name.removeprefix("rankshot.").split(".")
     found = rs
     for number, part in enumerate(parts):
