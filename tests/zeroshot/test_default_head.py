@@ -117,3 +117,25 @@ def test_all_of_the_reference_is_used_where_a_batch_says_so():
     args = f, rank_bonus(batch), weights, measure_baseline(reference)
     assert choose_share(*args) == 1.0
     assert choose_share(args[0], args[1], weights, measure_baseline(f[:1])) == SHARE
+
+
+def test_a_column_that_is_high_for_all_inputs_counts_as_if_it_were_constant():
+    """Its mean is subtracted in full, and so is its bonus; other means count by the share."""
+    rng = np.random.default_rng(8)
+    f = 0.3 * rng.normal(size=(600, 5))
+    f[:, 0] += 2.0
+    f[:, 1] += 0.2
+    baseline, weights = measure_baseline(f), rng.random((3, 5))
+    part = fit_linear_part(weights, baseline)
+    assert baseline.excess[1:].tolist() == [0, 0, 0, 0]
+    assert baseline.excess[0] == pytest.approx(2.0 - f[:, 0].std(), rel=0.05)
+    values = part.evaluate(f, rank_bonus(f))
+    # Regression of the mean values on what each share explains, term by term.
+    a = np.linalg.solve(baseline.correlations + 0.5 * np.eye(5), center_weights(weights).T).T
+    a /= np.sqrt(np.einsum("zi,ij,zj->z", a, baseline.correlations, a))[:, None]
+    mean, std, bonus = f.mean(axis=0), f.std(axis=0), rank_bonus(f).mean(axis=0)
+    left = a @ (f.mean(axis=0) * (1 - baseline.coverage)) / 2
+    share = baseline.coverage[0] * (1 - std[0] / mean[0])
+    left += center_weights(weights) @ (mean - [share * mean[0], 0, 0, 0, 0]) / 2
+    left += rank_weights(weights) @ (bonus - [share * bonus[0], 0, 0, 0, 0])
+    np.testing.assert_allclose(values.mean(axis=0), left, atol=1e-9)

@@ -94,7 +94,12 @@ def by_inverse(weights, listed, usual, new, decorrelated=True):
     applied = weights @ inverse
     applied /= np.sqrt(np.diag(applied @ R @ applied.T))[:, None]
     by_reference = (f - coverage * usual.mean(axis=0)) @ applied.T
-    total = (f @ weights.T + by_reference) / 2 + rank_bonus(new) @ rank_weights(listed).T
+    mean = usual.mean(axis=0)
+    kept = np.sign(mean) * np.minimum(np.abs(mean), usual.std(axis=0))
+    beyond = coverage * (1 - kept / mean)
+    bonus = rank_bonus(new) - beyond * rank_bonus(usual).mean(axis=0)
+    by_weights = (f - beyond * mean) @ weights.T
+    total = (by_weights + by_reference) / 2 + bonus @ rank_weights(listed).T
     return total, coverage
 
 

@@ -9,6 +9,8 @@ the weights w of the rankings (one row per new class, see `center_weights`), the
   :math:`a_z = (R + u C I)^{-1} w_z`, scaled to variance 1 over the reference, is the linear
   discriminant whose class means are the weights: scores that rise and fall together are not
   independent evidence. s is the share of the reference; without one, s = 0.
+- A column that is high, or low, for nearly all inputs of the reference tells nothing: the part of
+  its mean that exceeds its standard deviation is subtracted in full, with its bonus (`Baseline`).
 - β is a bonus for the seen classes with the five largest scores (`rank_bonus`): it depends on the
   order of the scores alone, which no rescaling of logits changes.
 """
@@ -36,7 +38,7 @@ ROUNDING = 1e-12
 
 
 class Baseline(NamedTuple):
-    """What is usual of standardised scores over a reference, as far as it covers each seen class.
+    """The standardised scores of a reference in the mean, as far as it covers each seen class.
 
     Attributes
     ----------
@@ -46,11 +48,22 @@ class Baseline(NamedTuple):
         R; those of a class that is not covered are 0.
     coverage : ndarray of shape (C,)
         From 0 to 1: see `measure_coverage`.
+    excess : ndarray of shape (C,)
+        The part of the mean beyond one standard deviation of the score. Scores of a class that up
+        to half of the inputs belong to have none.
+    bonus : ndarray of shape (C,)
+        The mean rank bonus, times the share of the excess in the mean.
     """
 
     mean: Floats
     correlations: Floats
     coverage: Floats
+    excess: Floats
+    bonus: Floats
+
+    def weigh(self, share: float) -> Floats:
+        """The scores from which others are counted, if this share of the reference is used."""
+        return np.asarray(share * self.mean + (1 - share) * self.excess)
 
 
 class LinearPart(NamedTuple):
@@ -152,7 +165,10 @@ def measure_baseline(f: Floats) -> Baseline:
     scale = np.sqrt(np.where(variance > ROUNDING, variance, 1.0) / np.maximum(coverage, ROUNDING))
     correlations = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlations, 1.0)
-    return Baseline(coverage * mean, correlations, coverage)
+    beyond = np.maximum(np.abs(mean) - np.sqrt(np.maximum(variance, 0.0)), 0.0)
+    share = coverage * beyond / np.maximum(np.abs(mean), ROUNDING)
+    bonus = share * rank_bonus(f).mean(axis=0)
+    return Baseline(coverage * mean, correlations, coverage, share * mean, bonus)
 
 
 def measure_coverage(counts: Floats) -> Floats:
@@ -200,13 +216,12 @@ def fit_linear_part(
     share : float
         How much of the reference is used, from 0 to 1.
     """
-    w = center_weights(weights)
+    w, ranks = center_weights(weights), rank_weights(weights)
     if baseline is None:
-        return LinearPart(w, rank_weights(weights), np.zeros(len(w)))
+        return LinearPart(w, ranks, np.zeros(len(w)))
     a = discriminate(w, baseline)
-    return LinearPart(
-        (1 - share) * w + share * a, rank_weights(weights), -share * (a @ baseline.mean)
-    )
+    offsets = share * (a @ baseline.mean) + (1 - share) * (w @ baseline.excess)
+    return LinearPart((1 - share) * w + share * a, ranks, -offsets - ranks @ baseline.bonus)
 
 
 def discriminate(w: Floats, baseline: Baseline) -> Floats:
@@ -224,8 +239,8 @@ def choose_share(f: Floats, bonus: Floats, weights: Floats, baseline: Baseline) 
     the entropy of their frequencies. No labels are used.
     """
     evenness = [
-        measure_entropy(fit_linear_part(weights, baseline, share).evaluate(f, bonus))
-        for share in (0.0, 1.0)
+        measure_entropy(fit_linear_part(weights, base, 1.0).evaluate(f, bonus))
+        for base in (None, baseline)
     ]
     return 1.0 if evenness[1] > evenness[0] else SHARE
 

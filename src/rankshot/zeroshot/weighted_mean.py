@@ -272,7 +272,7 @@ class WeightedMean(Predictor, BaseEstimator):
             part.offsets,
             1.0 if self.temperature is None else self.temperature,
             rank_slopes=part.rank_slopes,
-            usual_scores=None if base is None else self.share_ * base.mean,
+            usual_scores=None if base is None else base.weigh(self.share_),
             kind=self._kind,
         )
 
