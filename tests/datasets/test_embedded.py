@@ -4,6 +4,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+import py3langid
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeClassifier
@@ -16,6 +17,7 @@ from rankshot.datasets import (
     load_imagenet,
     load_intents,
     load_photographs,
+    load_sentences,
     load_sounds,
 )
 from rankshot.datasets.embedded import (
@@ -70,6 +72,15 @@ def test_every_class_has_the_same_number_of_inputs(load):
         names, counts = np.unique(getattr(data, f"{part}_label"), return_counts=True)
         assert (tuple(names), set(counts)) == (classes, {n})
         assert len(getattr(data, part)) == n * len(classes)
+
+
+def test_sentences_are_in_languages_that_py3langid_knows_and_in_others():
+    known, data = dict(py3langid.rank("")), load_sentences()
+    assert set(data.reference_labels) == set(data.labels[~data.is_new]) <= set(known)
+    assert not set(data.labels[data.is_new]) & set(known)
+    assert len({*data.texts, *data.reference}) == len(data.texts) + len(data.reference)
+    _, counts = np.unique(data.reference_labels, return_counts=True)
+    assert set(counts) == {5}
 
 
 def test_no_image_is_there_twice():
@@ -210,7 +221,7 @@ def test_the_accuracies_in_the_description_of_intents():
 
 def test_the_data_is_small():
     sizes = {path.name: path.stat().st_size for path in DATA.iterdir()}
-    assert sum(sizes.values()) < 4_000_000, sizes
+    assert sum(sizes.values()) < 4_200_000, sizes
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.npz")), ids=lambda path: path.name)

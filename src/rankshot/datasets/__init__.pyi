@@ -1,6 +1,7 @@
 from .embedded import (
     CIFAR_SENSES as CIFAR_SENSES,
     ClassNames as ClassNames,
+    Sentences as Sentences,
     SoundScores as SoundScores,
     TextData as TextData,
     class_names as class_names,
@@ -9,6 +10,7 @@ from .embedded import (
     load_held_out_panel as load_held_out_panel,
     load_intents as load_intents,
     load_panel as load_panel,
+    load_sentences as load_sentences,
     load_similarities as load_similarities,
     load_sounds as load_sounds,
 )

@@ -466,6 +466,52 @@ def load_intents() -> TextData:
     return join_intents(lines, seen, new, load_panel("intents"), load_held_out_panel("intents"))
 
 
+class Sentences(NamedTuple):
+    """Sentences in languages that py3langid knows, and in eight that it does not.
+
+    Attributes
+    ----------
+    texts, labels : ndarrays of str
+        Twenty sentences of each new language (one less of Upper Sorbian), and three of each known
+        one, with their languages: the names of the new ones, and py3langid's codes.
+    is_new : ndarray of bool
+        Which of them are in a new language.
+    reference, reference_labels : ndarrays of str
+        Five other sentences of each known language.
+    """
+
+    texts: Texts
+    labels: Texts
+    is_new: NDArray[np.bool_]
+    reference: Texts
+    reference_labels: Texts
+
+
+def load_sentences() -> Sentences:
+    """Return articles of the Universal Declaration of Human Rights in 124 languages.
+
+    ``sentences.md``, in the folder of the data, describes their origin and the selection.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_sentences
+    >>> data = load_sentences()
+    >>> print(f"{data.labels[5]}: {data.texts[5]}")
+    sw: Mbele ya sheria kila mtu ana haki ya kutambulika kama mtu.
+    >>> int(data.is_new.sum()), len(set(data.labels[data.is_new])), len(set(data.reference_labels))
+    (159, 8, 116)
+    """
+    with embedded_file("sentences.jsonl.xz") as path:
+        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
+    records = [json.loads(line) for line in lines]
+    arrays = [
+        read_only(np.array([each[field] for each in records if each["part"] == part]))
+        for part in ("test", "reference")
+        for field in ("text", "language")
+    ]
+    return Sentences(*arrays[:2], read_only(~np.isin(arrays[1], arrays[3])), *arrays[2:])
+
+
 def join_intents(
     lines: Iterable[str],
     seen: tuple[str, ...],
