@@ -82,6 +82,21 @@ SHAPES = [
     ("csv", "winner,loser,IsDraw\nx,y,\nz,x,\ny,z,1\n", ARENA),
     ("csv", "winner,loser,result\nx,y,win\nz,x,win\ny,z,draw\n", ARENA),
     ("csv", "winner,loser,outcome\nx,y,decisive\nz,x,decisive\ny,z,tie\n", ARENA),
+    ("csv", "winner,loser,isdraw\nx,y,0\nz,x,0\ny,z,1\n", ARENA),
+    ("csv", "winner,loser,equal\nx,y,no\nz,x,no\ny,z,yes\n", ARENA),
+    ("csv", "winner,loser,status\nx,y,won\nz,x,won\ny,z,draw\n", ARENA),
+    ("csv", "winner,loser,result\nx,y,1-0\nz,x,0-1\ny,z,1/2-1/2\n", ARENA),
+    ("csv", "winner,loser,result\nx,y,2-1\ny,z,draw\n", "! @tie & tie='result' & ignore='result'"),
+    ("csv", "winner,loser,result\nx,y,2-1\ny,z,3-1\n", "x>y; y>z"),
+    ("csv", "winner,loser,number_of_votes\nx,y,3\nz,x,1\n", "! @count & count='number_of_votes'"),
+    ("csv", "winner,loser,multiplicity\nx,y,3\nz,x,1\n", "! @count & ignore='multiplicity'"),
+    ("csv", "winner,loser,vote_count\nx,y,3\nz,x,1\n", "3 x>y; z>x"),
+    ("csv", "winner,loser,client_id\nx,y,3\nz,x,1\nx,y,3\n", "! @rater & rater='client_id'"),
+    ("csv", "winner,loser,who\nx,y,ann\nz,x,bob\nx,y,ann\n", "! @rater & ignore='who'"),
+    ("csv", "winner,loser,who\nx,y,ann\nz,x,bob\n", "x>y; z>x"),
+    ("csv", "winner,loser,judge,who\nx,y,j,ann\nz,x,j,bob\nx,y,k,ann\n", "x>y; z>x; x>y"),
+    ("csv", "winner,loser,task\nx,y,code\nz,x,maths\nx,y,code\n", "x>y; z>x; x>y"),
+    ("csv", "winner,loser\nx,y\nno winner,x\n", "! @missing & missing='no winner'"),
     ("csv", "winner,loser,draw\nx,y,perhaps\n", "! shape.csv:2 & 'draw' is 'perhaps'"),
     ("csv", "winner,loser,draw,is_tie\nx,y,1,0\nx,z,0,1\n", "! @tie & tie='draw' & tie='is_tie'"),
     ("csv", "winner,loser,draw\nx,y,1\n", "x>y", {"ignore": "draw"}),
@@ -348,15 +363,16 @@ RATERS = [
     "juror", "panelist", "tester", "referee", "examiner", "scorer", "critic", "username",
     "person_id", "rated_by", "judged_by", "labeled_by", "anonymous_user_id", "user_hash",
     "ip_address", "session_id", "human_annotator", "evaluator_email", "voter_number", "student_id",
-    "ballot_id",
+    "ballot_id", "userid", "judgeid", "workerId", "annotatorid", "submitted_by", "created_by",
 ]  # fmt: skip
 UNUSED = [
     "user_language", "judge_score", "rater_age", "length", "timestamp", "tstamp", "date",
     "created_at", "turn", "language", "category", "topic", "model_size", "user_prompt_length",
-    "comment", "temperature", "region",
+    "comment", "temperature", "region", "response", "judge_turn", "num_turns", "tie_breaker",
 ]  # fmt: skip
 PROMPTS = [
     "question_id", "prompt", "prompt_id", "promptId", "query", "conversation_id", "instruction_id",
+    "promptid", "questionText",
 ]  # fmt: skip
 BOARD = "model_a,model_b,winner,{}\n"
 
@@ -394,6 +410,14 @@ def test_prompts_are_clusters(tmp_path, name):
     assert read_beside(tmp_path, name, [f"q{i}" for i in range(24)]).clusters is None
 
 
+@pytest.mark.parametrize("name", ["task_id", "qid", "example", "thread_id"])
+def test_what_may_be_a_prompt_is_asked_for(tmp_path, name):
+    with refuses("cluster"):
+        read_beside(tmp_path, name, [f"q{i % 12}" for i in range(24)])
+    # Few values are those of a category.
+    assert read_beside(tmp_path, name, [f"q{i % 3}" for i in range(24)]).clusters is None
+
+
 @pytest.mark.parametrize("field", ["rater", "judge", "user", "annotator", "worker_id"])
 def test_rankings_in_json_lines_have_raters(tmp_path, field):
     path = tmp_path / "rankings.jsonl"
@@ -422,6 +446,36 @@ def test_judgements_of_two_games_are_two_votes(tmp_path, record, orders):
     found = rs.leaderboards.read_votes(path)
     assert found.rankings.orders() == orders
     assert found.rankings.rater_names == ("gpt-4",)
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl.gz"])
+def test_judgements_may_be_a_list_or_compressed(tmp_path, ending):
+    path = tmp_path / f"judgements.{ending}"
+    record = {**PAIR, "g1_winner": "model_1", "g2_winner": "tie"}
+    text = json.dumps([record] if ending == "json" else record).encode()
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    assert rs.leaderboards.read_votes(path).rankings.orders() == [["x", "y"], [["x", "y"]]]
+
+
+def test_scores_of_single_answers_are_compared_within_a_question(tmp_path):
+    path = tmp_path / "judgements.jsonl"
+    scores = [(81, "x", 9), (81, "y", 7), (81, "z", -1), (82, "x", 3), (82, "y", 3), (82, "z", 5)]
+    records = (
+        {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "score": s, "turn": 1}
+        for q, m, s in scores
+    )
+    path.write_text("\n".join(map(json.dumps, records)))
+    found = rs.leaderboards.read_votes(path)
+    assert found.rankings.orders() == [["x", "y"], ["z", ["x", "y"]]]
+    assert found.rankings.rater_names == ("gpt-4",)
+    assert len({*found.clusters}) == 2
+
+
+def test_named_columns_are_all_that_is_used():
+    table = {"l": ["x"], "r": ["y"], "w": ["l"], "judge": ["a"], "n": [3], "prompt": ["p"]}
+    found = rs.leaderboards.read_votes(table, columns={"a": "l", "b": "r", "winner": "w"})
+    assert found.reading.used == {"l": "item", "r": "item", "w": "winner"}
+    assert found.reading.unused == ("judge", "n", "prompt")
 
 
 class Dataset:

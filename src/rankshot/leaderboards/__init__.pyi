@@ -1,17 +1,17 @@
-from .board import (
-    Comparison as Comparison,
-    Difference as Difference,
-    Estimate as Estimate,
-    Leaderboard as Leaderboard,
-    Misfit as Misfit,
-    Standing as Standing,
-)
+from .board import Leaderboard as Leaderboard
 from .davidson_luce import DavidsonLuce as DavidsonLuce
 from .fit import leaderboard as leaderboard
 from .page import render_board as render_board, save_board as save_board
 from .raters import (
     RaterAgreement as RaterAgreement,
     rater_agreement as rater_agreement,
+)
+from .rows import (
+    Comparison as Comparison,
+    Difference as Difference,
+    Estimate as Estimate,
+    Misfit as Misfit,
+    Standing as Standing,
 )
 from .votes import (
     Votes as Votes,

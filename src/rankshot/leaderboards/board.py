@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from importlib.util import find_spec
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,9 @@ from rankshot.core.errors import (
     InputError,
     RankshotError,
     format_count,
-    quote_names,
     suggest_name,
 )
+from rankshot.core.tables import make_frame
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.leaderboards.evidence import (
     Evidence,
@@ -35,6 +34,7 @@ from rankshot.leaderboards.evidence import (
     find_rank_intervals,
 )
 from rankshot.leaderboards.misfit import find_misfit
+from rankshot.leaderboards.rows import Comparison, Difference, Estimate, Misfit, Standing
 from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.models.information import find_quasi_variances
@@ -44,167 +44,6 @@ from rankshot.ranking.models.robust_errors import centre
 Floats = NDArray[np.float64]
 ROWS_SHOWN = 20
 ELO_MEAN, ELO_UNIT = 1000.0, 400 / np.log(10)
-FRAMES = ("pandas", "polars", "pyarrow")
-
-
-class Comparison(NamedTuple):
-    """The difference between the ratings of two items, and how certain it is.
-
-    Attributes
-    ----------
-    difference : float
-        The rating of the first item minus that of the second, on the scale of the leaderboard. For
-        log-worths, these are the log-odds that the first is placed before the second.
-    standard_error : float
-    interval : tuple of float
-        The confidence interval of the difference, at the level of the leaderboard.
-    certainty : float
-        One minus the one-sided p-value of the hypothesis that the first item is not better.
-    p_value : float
-        The p-value of the hypothesis that the worths are equal, adjusted by Holm's method for all
-        pairs of the leaderboard. Interval and certainty are for two items that were chosen before
-        the votes were seen.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
-    >>> found = rs.leaderboard(votes, rs.PlackettLuce(regularization=0)).compare("a", "b")
-    >>> round(found.difference, 3), round(found.standard_error, 3), round(found.certainty, 4)
-    (1.099, 0.365, 0.9982)
-    """
-
-    difference: float
-    standard_error: float
-    interval: tuple[float, float]
-    certainty: float
-    p_value: float
-
-
-class Estimate(NamedTuple):
-    """A number with its interval, at the level of the leaderboard.
-
-    Attributes
-    ----------
-    value : float
-    interval : tuple of float
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]])
-    >>> rs.leaderboard(votes).probability("a", "b").value
-    0.5
-    """
-
-    value: float
-    interval: tuple[float, float]
-
-
-class Standing(NamedTuple):
-    """One row of a leaderboard.
-
-    Attributes
-    ----------
-    rank : int
-        The rank, from 1; items of equal worth share the best of their ranks.
-    item : str
-    rating, low, high : float
-        The log-worth or the Elo rating, with its comparison interval.
-    best_rank, worst_rank : int
-        The ends of the confidence interval of the rank.
-    better_than : int
-        The number of items that it is significantly better than, adjusted for all comparisons.
-    votes : float
-        The total weight of the rankings that compare the item with others.
-    wins, ties, share : float
-        How often it came before another item, how often it tied, and the share of wins among all
-        comparisons, where a tie is half a win.
-    standard_error : float
-        The standard error of the rating.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
-    >>> row = rs.leaderboard(votes)["a"]
-    >>> row.rank, row.votes, row.wins, row.share
-    (1, 40.0, 30.0, 0.75)
-    """
-
-    rank: int
-    item: str
-    rating: float
-    low: float
-    high: float
-    best_rank: int
-    worst_rank: int
-    better_than: int
-    votes: float
-    wins: float
-    ties: float
-    share: float
-    standard_error: float
-
-
-class Difference(NamedTuple):
-    """The difference between an item's rating in one category and its mean over all categories.
-
-    Attributes
-    ----------
-    category, item : str
-    difference : float
-        The rating in this category minus the mean over the categories, in log-worths or Elo points.
-    standard_error : float
-    p_value : float
-        The p-value of the hypothesis of no difference, adjusted by Holm's method for all
-        differences.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> orders = [["a", "b"], ["b", "a"]]
-    >>> votes = rs.Rankings.from_orders(
-    ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
-    >>> found = rs.leaderboard(votes, category=True).differences()[0]
-    >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
-    ('dinner', 'a', -0.49, 0.001)
-    """
-
-    category: str
-    item: str
-    difference: float
-    standard_error: float
-    p_value: float
-
-
-class Misfit(NamedTuple):
-    """How often an item beat another, and how often their ratings expect it.
-
-    Attributes
-    ----------
-    first, second : str
-    votes : float
-    observed, expected : float
-        The share of the votes that the first item wins; a tie is half a win.
-    p_value : float
-        The p-value of the hypothesis that the ratings explain the votes, adjusted by Holm's method
-        for all pairs that were tested; NaN for a pair with fewer than ten votes.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_pair_counts([[0, 9], [7, 0]], items=["a", "b"])
-    >>> rs.leaderboard(votes).misfits()[0].votes
-    16.0
-    """
-
-    first: str
-    second: str
-    votes: float
-    observed: float
-    expected: float
-    p_value: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -380,7 +219,7 @@ class Leaderboard:
         """One variance per item; the variance of a difference is approximately the sum of two."""
         return find_quasi_variances(self.covariance)
 
-    @property
+    @cached_property
     def comparison_intervals(self) -> Floats:
         """Intervals from quasi-variances, of shape (C, 2), for visual comparison.
 
@@ -391,15 +230,6 @@ class Leaderboard:
         its standard error. The interval of an item that never lost has no upper end, and its lower
         end is that of its difference to the best other item.
         """
-        return self._comparison_intervals
-
-    @property
-    def _quasi_errors(self) -> Floats:
-        variances = self.quasi_variances
-        return np.sqrt(np.where(variances > 0, variances, np.diag(self.covariance)))
-
-    @cached_property
-    def _comparison_intervals(self) -> Floats:
         found = self._around_log_worths(self._quasi_errors)
         for i in np.flatnonzero(self.one_sided):
             side = int(self.one_sided[i])
@@ -412,6 +242,11 @@ class Leaderboard:
                 at = at if not is_shared else (self.log_worths[i] + at) / 2
                 found[i] = at + self._bound(int(i), int(other)) / (1 + is_shared)
         return found
+
+    @property
+    def _quasi_errors(self) -> Floats:
+        variances = self.quasi_variances
+        return np.sqrt(np.where(variances > 0, variances, np.diag(self.covariance)))
 
     def _bound(self, i: int, j: int) -> Floats:
         """Return the interval of a difference, from score tests."""
@@ -622,13 +457,8 @@ class Leaderboard:
         >>> list(rs.leaderboard(votes).to_frame()["item"])
         ['a', 'b']
         """
-        import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
-
-        backend: Any = next((name for name in FRAMES if find_spec(name)), None)
-        if backend is None:
-            raise RankshotError(f"to_frame needs one of {quote_names(FRAMES)}: install one of them")
-        columns = dict(zip(Standing._fields, map(list, zip(*self, strict=True)), strict=True))
-        return nw.from_dict(columns, backend=backend).to_native()
+        columns = map(list, zip(*self, strict=True))
+        return make_frame(dict(zip(Standing._fields, columns, strict=True)))
 
     def to_dict(self) -> dict[str, object]:
         """Return all numbers of the leaderboard, for JSON.

@@ -23,10 +23,11 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard
+from rankshot.leaderboards.board import ELO_MEAN, Leaderboard
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
 from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests
 from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
+from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
 from rankshot.ranking.consensus.precedence import item_weights, precedence

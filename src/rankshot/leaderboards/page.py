@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
@@ -14,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core import open_csv_writer
+from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file, require_ending
-from rankshot.leaderboards.board import Leaderboard, Standing
+from rankshot.leaderboards.board import Leaderboard
 from rankshot.leaderboards.misfit import LEAST_VOTES
 from rankshot.leaderboards.raters import rater_agreement
+from rankshot.leaderboards.rows import Standing
 from rankshot.pages.contents import Card
 from rankshot.pages.formatting import Html, format_percent
 from rankshot.pages.page import render_page, write_page
@@ -28,7 +31,7 @@ MOST_IN_MAP = 30
 FIRST_ROWS = 10
 """Pairs and raters that are not folded."""
 MOST_JUDGES = 50
-"""Judges whose votes can be shown alone."""
+"""Judges whose votes can be shown alone: those with the most votes."""
 MAX_NAMED = 5
 """Items that a sentence names."""
 
@@ -58,7 +61,7 @@ def render_board(
     (True, True)
     """
     votes = board.source
-    raters = rater_agreement(votes) if board.n_raters and votes and votes.are_pairs else []
+    raters = rater_agreement(votes) if board.n_raters and votes.are_pairs else []
     sections = {
         "ratings": _format_ratings(board),
         "categories": _format_categories(board) if board.categories else None,
@@ -144,8 +147,7 @@ def _write_verdict(board: Leaderboard) -> str:
     first, others = board.items[0], board.items[1:]
     if not others:
         return f"{first} is the only item."
-    # A claim about one rater is no claim about others.
-    for_whom = "In the votes of this one rater, " if _has_one_rater(board) else ""
+    for_whom = _limit_claims(board)
     beaten = [
         item for item, clear in zip(board.items, board.clearly_better[0], strict=True) if clear
     ]
@@ -159,9 +161,10 @@ def _write_verdict(board: Leaderboard) -> str:
     return f"{text}but not clearly better than {rest}."
 
 
-def _has_one_rater(board: Leaderboard) -> bool:
-    raters = None if board.source is None else board.source.rankings.raters
-    return raters is not None and len({*raters.tolist()}) == 1 and raters[0] is not None
+def _limit_claims(board: Leaderboard) -> str:
+    """Return whose votes a claim is about, if errors do not allow for other raters."""
+    n = 0 if board.n_raters else len(board.source.rankings.rater_names)
+    return f"In the votes of {'this one rater' if n == 1 else 'these raters'}, " if n else ""
 
 
 def _name(items: list[str]) -> str:
@@ -226,12 +229,12 @@ def _format_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
 def _count_by_judge(board: Leaderboard) -> list[dict[str, object]]:
     """Return the votes of each item by each judge, and the share that it won."""
     source = board.source
-    if source is None or not board.n_raters or not source.are_pairs:
+    if not board.n_raters or not source.are_pairs:
         return []
     rankings = source.rankings
-    names = rankings.rater_names
-    if len(names) > MOST_JUDGES:
-        return []
+    count = Counter(rankings.raters.tolist())
+    count.pop(None, None)
+    names = sorted(dict(count.most_common(MOST_JUDGES)))
     number = {name: i for i, name in enumerate(names)}
     judge = np.array([number.get(who, -1) for who in rankings.raters])
     place = {item: i for i, item in enumerate(board.items)}
@@ -260,17 +263,14 @@ def _format_pairs(board: Leaderboard) -> dict[str, object]:
     odd = [each for each in tested if each.p_value < 1 - board.level]
     if not tested:
         fit = f"No pair has the {LEAST_VOTES} votes that a test needs."
-    elif odd:
-        fit = (
-            f"Of {len(tested):,} pairs with at least {LEAST_VOTES} votes, {len(odd):,} "
-            f"{'differs' if len(odd) == 1 else 'differ'} from what the ratings expect by more than "
-            "chance explains: no single order of worths describes these votes."
-        )
     else:
+        which = f"Of {format_count(len(tested), 'pair')} with at least {LEAST_VOTES} votes, "
+        which += f"{len(odd) or 'none'} {'differ' if len(odd) > 1 else 'differs'} from what the "
+        which += "ratings expect by more than chance explains"
         fit = (
-            f"Yes: none of {len(tested):,} pairs with at least {LEAST_VOTES} votes differs from "
-            f"what the ratings expect by more than chance explains (smallest p = "
-            f"{tested[0].p_value:.2g}, adjusted for all of them)."
+            f"No: no single order of worths describes these votes. {which}."
+            if odd
+            else f"Yes. {which} (smallest p = {tested[0].p_value:.2g}, adjusted for all of them)."
         )
     pairs = [
         (each.first, each.second, f"{each.votes:,.6g}", format_percent(each.observed, 0),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +12,8 @@ from numpy.typing import NDArray
 
 from rankshot.core.columns import ColumnReader, is_records
 from rankshot.core.errors import InputError, format_count, quote_names
-from rankshot.core.files import read_lines
 from rankshot.core.tables import as_frame
+from rankshot.leaderboards.judgements import unfold_judgements
 from rankshot.ranking.checks import are_votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.construction import Labels, distinct_values, require_one_each
@@ -90,7 +88,12 @@ class Votes:
         return distinct_values(self.rankings.targets)
 
     def select(self, rows: NDArray[Any]) -> Votes:
-        """Keep some of the votes."""
+        """Keep some of the votes.
+
+        Parameters
+        ----------
+        rows : ndarray of bool or int
+        """
         clusters = None if self.clusters is None else self.clusters[rows]
         return replace(
             self,
@@ -100,7 +103,12 @@ class Votes:
         )
 
     def of_category(self, name: str) -> Votes:
-        """Keep the votes of a category, over the items that these compare."""
+        """Keep the votes of a category, over the items that these compare.
+
+        Parameters
+        ----------
+        name : str
+        """
         part = self.select(self.rankings.targets == name)
         if not part.rankings.is_subset.all():
             return part
@@ -179,7 +187,8 @@ def read_votes(
         return votes
     if not _is_table(votes):
         return _of_rankings(votes, names, cluster, {**named, **(columns or {})})
-    votes = _unfold_judgements(votes)
+    rows = unfold_judgements(votes)
+    has_scores, votes = rows is not votes and "score" in rows[0], rows
     more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
     more |= {"columns": columns, **named}
     more.pop("layout", None)
@@ -194,6 +203,9 @@ def read_votes(
         if names or isinstance(cluster, str):
             what = ("covariates", names) if names else ("cluster", cluster)
             raise InputError(*what, "must be of a table of votes between two items")
+        if has_scores:
+            cluster = rankings.targets.tolist()
+            rankings = replace(rankings, targets=np.full(len(rankings), None, object))
         return replace(_of_rankings(rankings, (), cluster, {}), reading=reading)
     if other := {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
         raise InputError(min(other), named[min(other)], "applies to ballots, but these are votes")
@@ -226,62 +238,6 @@ def _is_table(votes: object) -> bool:
     ):
         raise InputError("votes", ", ".join(map(str, votes)), "names splits: choose one of them")
     return isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None
-
-
-# ---- Judgements as MT-bench and Arena-Hard publish them
-
-
-def _unfold_judgements(votes: object) -> object:
-    """Return one record per vote of judgements that have two games; anything else as it is.
-
-    The two games of a question have their answers in both orders: they are two votes on one prompt.
-    """
-    if isinstance(votes, (str, Path)) and Path(votes).suffix in {".jsonl", ".ndjson"}:
-        with closing(read_lines(Path(votes))) as lines:
-            first = next(lines, (0, ""))[1]
-            if not ('"games"' in first or '"g1_winner"' in first):
-                return votes
-            with suppress(ValueError):
-                return _unfold_judgements(
-                    [json.loads(text) for text in (first, *(x[1] for x in lines))]
-                )
-    if not isinstance(votes, list) or not votes or not isinstance(votes[0], Mapping):
-        return votes
-    if "g1_winner" in votes[0]:
-        return [vote for record in votes for vote in _unfold_pair(record)]
-    if isinstance(votes[0].get("games"), list):
-        return [vote for record in votes for vote in _unfold_games(record)]
-    return votes
-
-
-def _unfold_pair(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the two games of a pair of MT-bench; games without a verdict are left out."""
-    judge = record.get("judge")
-    for game in ("g1_winner", "g2_winner"):
-        if record[game] in {"model_1", "model_2", "tie"}:
-            yield {
-                "model_1": record["model_1"], "model_2": record["model_2"],
-                "winner": record[game], "question_id": record.get("question_id"),
-                "judge": judge[0] if isinstance(judge, list) else judge,
-            }  # fmt: skip
-
-
-def _unfold_games(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the two games of a question of Arena-Hard: the baseline comes first, then last.
-
-    A clear win (A>>B) is a win like others, and games without a verdict are left out.
-    """
-    for number, game in enumerate(record["games"]):
-        score = (game or {}).get("score")
-        verdict = score.get("score") if isinstance(score, Mapping) else score
-        sides = ("baseline", record["model"])
-        first, second = sides if number == 0 else sides[::-1]
-        if isinstance(verdict, str) and verdict.replace(">>", ">") in {"A>B", "B>A", "A=B"}:
-            yield {
-                "model_a": first, "model_b": second, "winner": verdict,
-                "question_id": record.get("question_id", record.get("uid")),
-                "judge": record.get("judge"),
-            }  # fmt: skip
 
 
 def _of_rankings(

@@ -19,49 +19,55 @@ from rankshot.core.errors import InputError, quote_names
 from rankshot.core.tables import find_column
 
 ROLES = {
-    "tie": {"tie", "ties", "tied", "draw", "drawn", "draws"},
+    "tie": {"tie", "ties", "tied", "draw", "drawn", "draws", "equal", "stalemate"},
     "weight": {"weight", "weights"},
     "count": {"count", "counts", "freq", "frequency"},
     "target": {"target"},
     "rater": {
         "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
-        "reviewer", "evaluator", "assessor", "labeler", "labeller", "session", "crowdworker",
-        "turker", "person", "coder", "grader", "expert", "juror", "panelist", "tester",
-        "referee", "examiner", "scorer", "critic", "prolific", "mturk", "rated", "judged", "by",
-        "annotated", "labeled", "voted", "evaluated", "username", "userid", "worked", "ip",
-        "visitor", "customer", "student", "ranker", "elector", "ballot", "moderator", "contributor",
+        "reviewer", "evaluator", "assessor", "labeler", "labeller", "session", "turker", "person",
+        "coder", "grader", "expert", "juror", "panelist", "tester", "referee", "examiner", "scorer",
+        "critic", "prolific", "mturk", "rated", "judged", "by", "annotated", "labeled", "voted",
+        "evaluated", "submitted", "worked", "ip", "visitor", "customer", "student", "ranker",
+        "elector", "ballot", "moderator", "contributor",
     },
     "cluster": {
         "prompt", "question", "query", "instruction", "conversation", "dialogue", "dialog",
     },
     "time": {"time", "timestamp", "date", "datetime", "tstamp", "created", "at", "updated"},
 }  # fmt: skip
-"""The words of the names of columns. A name has a role if it has one of its words, and otherwise
-only `FILLERS`: ``judge_model``, ``evaluationSessionId``, ``is_tie``."""
+"""The words of the names of columns. A name has a role if it consists of these words and `FILLERS`,
+one of these at least: ``judge_model``, ``evaluationSessionId``, ``userid``, ``is_tie``."""
+PERHAPS = {
+    "count": {
+        "n", "num", "number", "times", "votes", "total", "cnt", "occurrences", "repeats", "copies",
+        "repetitions", "multiplicity", "observations",
+    },
+    "rater": {
+        "subject", "model", "llm", "email", "uid", "uuid", "hash", "pid", "human", "annotation",
+        "who", "member", "client", "account", "author", "source", "device", "cookie", "fingerprint",
+        "anon", "crowd", "turk", "assignment", "employee", "doctor", "teacher", "physician",
+        "clinician",
+    },
+    "cluster": {
+        "task", "qid", "item", "example", "sample", "input", "conv", "thread", "case", "doc",
+        "document", "scenario", "problem", "stimulus", "trial",
+    },
+}  # fmt: skip
+"""Words of names that may have a role, or be something else."""
 FILLERS = {
     "id", "ids", "name", "no", "nr", "number", "num", "code", "key", "uuid", "hash", "uid", "pid",
     "index", "model", "llm", "human", "anonymous", "annotation", "evaluation", "crowd", "hit", "is",
-    "was", "the", "of", "vote", "address", "hashed", "mail", "email", "turn",
+    "was", "the", "of", "vote", "address", "hashed", "mail", "email", "text", "created",
 }  # fmt: skip
-PERHAPS = {
-    "count": {"n", "times", "nvotes", "votes", "number", "total", "num"},
-    "rater": {
-        "subject",
-        "model",
-        "llm",
-        "email",
-        "uid",
-        "uuid",
-        "hash",
-        "pid",
-        "human",
-        "annotation",
-    },
-}
-"""Names that may have a role, or be something else; ``model`` beside ``model_a`` is seldom one."""
 FEW_CLUSTERS = 10
 """So few prompts may be categories; more are clusters without being named."""
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@cache
+def _compile(role: str, *, is_sure: bool) -> re.Pattern[str]:
+    own, fillers = ("|".join(x) for x in ((ROLES if is_sure else PERHAPS)[role], FILLERS))
+    return re.compile(f"(?:{fillers})*(?:{own})(?:{own}|{fillers})*")
 
 
 @cache
@@ -73,11 +79,12 @@ def find_role(name: str) -> str | None:
     >>> [find_role(name) for name in ("judge_model", "promptId", "is_tie", "user_language")]
     ['rater', 'cluster', 'tie', None]
     """
-    words = {word.lower() for word in WORD.findall(name)}
-    for role, own in ROLES.items():
-        if words & own and words <= own | FILLERS:
-            return role
-    return None
+    letters = plain_name(name)
+    return next((x for x in ROLES if _compile(x, is_sure=True).fullmatch(letters)), None)
+
+
+def _may_have(role: str, name: str) -> bool:
+    return role in PERHAPS and bool(_compile(role, is_sure=False).fullmatch(plain_name(name)))
 
 
 class Reading(NamedTuple):
@@ -168,7 +175,7 @@ class Meanings:
                 self.ask(role, found, f", or a category (category={found[0]!r})")
             found = found if n > 1 else []
         for name in free if not found else ():
-            if plain_name(name) in PERHAPS.get(role, ()) and self._may_be(role, name):
+            if _may_have(role, name) and self._may_be(role, name):
                 self.ask(role, [name])
         return self.use(found[0], role) if found else None
 
@@ -224,7 +231,10 @@ class Meanings:
             is_whole = not is_text.any() and bool(np.all((values >= 0) & (values % 1 == 0)))
             in_line = np.array_equal(values, values[0] + np.arange(values.size))
             return is_whole and not in_line and bool(np.any(values != 1))
-        return 1 < _count(column) < column.codes.size and bool(is_text.any())
+        least = FEW_CLUSTERS if role == "cluster" else 2
+        # The columns of ballots may be items, and their numbers places.
+        are_labels = bool(is_text.any()) or plain_name(name).endswith("id")
+        return are_labels and least <= _count(column) < column.codes.size
 
 
 def _count(column: Coded) -> int:
@@ -244,6 +254,7 @@ def refuse_cells(table: ColumnReader, column: str, odd: str, what: str) -> NoRet
 NO_ITEMS = {
     "overvote", "undervote", "skipped", "skippedranking", "exhausted", "novote", "blank", "writein",
     "noanswer", "notapplicable", "dontknow", "abstain", "abstained", "abstention", "invalid",
+    "nowinner", "nopreference", "unsure", "undecided",
 }  # fmt: skip
 """What stands in ballots in place of an item, as `plain_name` writes it."""
 

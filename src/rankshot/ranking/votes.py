@@ -136,7 +136,8 @@ def _find_columns(found: Meanings) -> _Columns:
     result = None
     if loser and guesses:
         # Beside winner and loser, a result can only say which votes are ties.
-        result = next((name for name in others if _has_ties(table, name)), None)
+        others += found.list_named(("status", "decision"))
+        result = next((name for name in others if _has_ties(found, name)), None)
     elif not winner and not marks and others:
         if len(others) > 1:
             found.ask("winner", others)
@@ -153,17 +154,19 @@ def _find_columns(found: Meanings) -> _Columns:
         )  # fmt: skip
     for name in (first, second) if not loser else ():
         found.use(name, "item")
-    for name in marks:
+    for name in [told] if told else marks:
         found.use(name, "winner")
     tie = found.use(result, "tie") if result else found.find("tie") if not marks else None
     return _Columns(first, second, told, tie, marks)
 
 
-def _has_ties(table: ColumnReader, name: str) -> bool:
+def _has_ties(found: Meanings, name: str) -> bool:
     """Whether cells are words for ties, and otherwise for votes that are none."""
-    labels = {label.lower() for label in table.read_texts([name])[0].labels if label}
+    labels = {label.lower() for label in found.table.read_texts([name])[0].labels if label}
     ties = {label for label in labels if WORDS.get(label) == TIE}
-    return bool(ties) and labels - ties <= DECIDED
+    if ties and not labels <= DECIDED | {*WORDS}:
+        found.ask("tie", [name])
+    return bool(ties)
 
 
 def read_votes(
@@ -272,11 +275,8 @@ def _find_answers(column: Coded) -> NDArray[np.int8]:
 
 def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]:
     """Return which votes are ties: yes or no, or a word for a tie."""
-    words = {**ANSWERS, **dict.fromkeys(DECIDED, FIRST)}
-    answers = [
-        words.get(text := label.lower().removesuffix(".0"), TIE if WORDS.get(text) == TIE else -1)
-        for label in column.labels
-    ]
+    words = {**WORDS, **dict.fromkeys(DECIDED, FIRST), **ANSWERS}
+    answers = [words.get(label.lower().removesuffix(".0"), -1) for label in column.labels]
     found = np.array(answers, np.int8)[column.codes]
     rule = f"expected the answer {quote_names(ANSWERS, 6)}"
     checks.check_cells((found < 0) & ~column.is_empty, name, column, rule)
