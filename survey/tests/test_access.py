@@ -79,8 +79,8 @@ def test_who_finds_no_question_reads_when_to_come_back(tmp_path):
     with open_survey(small_study(answers_per_question=1), tmp_path) as (client, _):
         home = begin(client)
         page = client.get("/?participant=bob")
-        assert (page.status, page["retry-after"]) == (503, "300")
-        assert "again in 5 min" in page.text
+        assert (page.status, page["retry-after"]) == (503, "1800")
+        assert "again in 30 min" in page.text
         finish(client, home)
         page = client.get("/?participant=bob")
         assert (page.status, page.all("retry-after")) == (503, [])

@@ -94,26 +94,15 @@ def test_exclude_and_restore(folder, raters):
     assert read_all(folder) == before
 
 
-def test_exclude_by_lists(folder, raters):
+@pytest.mark.usefixtures("raters")
+def test_exclude_by_a_list(folder):
     (folder / "bots.txt").write_text("bob-5f1e2d3c  # a program\n\nbob-5f1e2d3c\n")
     run(folder, f"exclude --from {folder}/bots.txt --why bot")
     assert excluded(folder) == [None, "bot", None]
-    (folder / "list.csv").write_text(
-        "Submission id,Participant id,Status\n1,ann-5f1e2d3c,APPROVED\n2,who-never-came,RETURNED\n"
-    )
-    run(folder, f"exclude --not-in {folder}/list.csv --why bot")
-    assert excluded(folder) == [None, "bot", "bot"]
-    (folder / "all.csv").write_text("id\n" + "\n".join(raters.values()))
-    run(folder, f"exclude --not-in {folder}/all.csv --why other")
-    assert excluded(folder) == [None, "bot", "bot"]
-    (folder / "other.txt").write_text("somebody\n")
-    (folder / "names.csv").write_text("name\nsomebody\n")
+    (folder / "names.txt").write_text("somebody\n")
     for command, option in (
-        (f"exclude --not-in {folder}/other.txt --why bot", "--not-in"),
-        (f"exclude --not-in {folder}/names.csv --why bot", "--not-in"),
-        (f"exclude --from {folder}/names.csv --why bot", "--from"),
+        (f"exclude --from {folder}/names.txt --why bot", "ids"),
         ("exclude --why bot", "ids"),
-        (f"exclude ann-5f1e2d3c --not-in {folder}/all.csv --why bot", "--not-in"),
         ("exclude ann-5f1e2d3c --why ''", "--why"),
     ):
         assert run_command(words_of(folder, command)).status == 2

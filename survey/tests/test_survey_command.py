@@ -86,9 +86,7 @@ def test_more_items_than_a_question_shows_are_several_questions(folder):
     assert (question.target, question.items, question.show) == ("all items", tuple(SEEN), 4)
     assert (study.unshown, study.questions_per_participant) == ("unknown", question.n_parts)
     take_part(folder, 3, lambda _person, _question, shown: sorted(shown, key=SEEN.index))
-    status = run_command(f"status {folder}/study.toml").out
-    assert "21 of 21 pairs" in status
-    assert f"{SEEN[0]} [1-" in status
+    assert " > ".join(SEEN[:3]) in run_command(f"status {folder}/study.toml").out
 
 
 def test_long_names_are_short_in_the_table(folder):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, short_repr
 from rankshot.ranking import Rankings
@@ -146,28 +145,20 @@ def group_by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, 
     return groups
 
 
-def tabulate(
-    answers: Sequence[Answer], items: Sequence[str]
-) -> tuple[NDArray[np.int32], list[int]]:
-    """Return the position of every item in each answer, from 1, and how many it ranks.
+def as_rankings(
+    answers: Sequence[Answer], items: Sequence[str], raters: Sequence[str] | None = None
+) -> Rankings:
+    """Return answers as rankings of the items that they show.
 
-    The items that an answer shows but does not rank are tied after its last one; those that it
-    does not show are 0.
+    The items that an answer shows but does not rank are tied after its last one.
     """
     code = {item: number for number, item in enumerate(items)}
     table = np.zeros((len(answers), len(code)), np.int32)
     for row, answer in zip(table, answers, strict=True):
         levels = answer.levels
         row[[code[item] for item in levels]] = [level + 1 for level in levels.values()]
-    return table, [len(answer.order) for answer in answers]
-
-
-def as_rankings(answers: Sequence[Answer], items: Sequence[str]) -> Rankings:
-    """Return answers as rankings of the items that they show."""
-    table, lengths = tabulate(answers, items)
-    raters = [answer.rater for answer in answers]
     rankings = Rankings.from_positions(table, items=items, kind="subset", raters=raters)
-    return rankings.top(np.array(lengths))
+    return rankings.top(np.array([len(answer.order) for answer in answers]))
 
 
 # ---- Extra questions

@@ -7,24 +7,15 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
 from sqlalchemy import Connection, Row, select
 
-from rankshot.leaderboards import leaderboard
-from rankshot.ranking import PlackettLuce, Rankings, concordance
-from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking import PlackettLuce, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
-from rankshot_survey.answers import (
-    Answer,
-    group_by,
-    is_counted,
-    parse_order,
-    tabulate,
-)
+from rankshot_survey.answers import Answer, as_rankings, group_by, is_counted, parse_order
 from rankshot_survey.platforms import ID_COLUMNS
 from rankshot_survey.quality import Flag, find_flags
 from rankshot_survey.store.assignment import Load, count_answers, expected_until, question_from_row
@@ -52,28 +43,6 @@ class QuestionProgress(NamedTuple):
     skipped: int
 
 
-class Place(NamedTuple):
-    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95%."""
-
-    item: str
-    log_worth: float
-    best: int
-    worst: int
-
-
-class Coverage(NamedTuple):
-    """How many pairs of items the answers compare; how often, at least and at most."""
-
-    n_pairs: int
-    n_compared: int
-    least: int
-    most: int
-
-    def __str__(self) -> str:
-        often = f", each {self.least:,} to {self.most:,} times" if self.least else ""
-        return f"{self.n_compared:,} of {self.n_pairs:,} pairs of items compared{often}"
-
-
 class TargetProgress(NamedTuple):
     """The result for one target so far; the counts are sums over the questions of the study.
 
@@ -82,8 +51,8 @@ class TargetProgress(NamedTuple):
     neighbours that equally many answers prefer; of more than 20 items, another order may be better.
     ``concordance`` is then Kendall's W; None if there is one answer.
 
-    If answers show different items, it is the order of the worths of Plackett-Luce, which
-    ``places`` has with their intervals, and ``coverage`` says which pairs of items were compared.
+    If answers show different items, it is the order of the worths of Plackett-Luce;
+    `rankshot.leaderboard` of the exported rankings adds the intervals of the places.
     """
 
     target: str
@@ -92,8 +61,6 @@ class TargetProgress(NamedTuple):
     in_progress: int
     consensus: tuple[str | tuple[str, ...], ...] = ()
     concordance: float | None = None
-    places: tuple[Place, ...] = ()
-    coverage: Coverage | None = None
 
 
 @dataclass(frozen=True)
@@ -380,65 +347,30 @@ def summarize_targets(
     """Summarise the answers to each target. Flagged participants count like all others."""
     rows = group_by(questions, lambda row: row.question.target)
     given = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
-    found = []
-    for key, theirs in rows.items():
+    targets = []
+    for target, theirs in rows.items():
         asked = [row for row in theirs if row.planned]
         counted = ("answered", "planned", "in_progress")
         counts = (sum(getattr(row, name) for row in asked) for name in counted)
         items = sorted({item for row in theirs for item in row.question.items})
-        results: tuple[Any, ...] = ()
-        if given[key]:
-            table, lengths = tabulate(given[key], items)
-            raters = tuple(answer.rater for answer in given[key])
-            results = _merge_table(tuple(items), table.tobytes(), tuple(lengths), raters)
-        found.append(TargetProgress(key, *counts, *results))
-    return tuple(found)
+        targets.append(TargetProgress(target, *counts, *_merge_answers(given[target], items)))
+    return tuple(targets)
 
 
-@lru_cache(1000)
-def _merge_table(
-    items: tuple[str, ...], cells: bytes, lengths: tuple[int, ...], raters: tuple[str, ...]
-) -> tuple[Any, ...]:
-    """Return the results of a `TargetProgress` from a table of positions.
-
-    They are kept: a page that is loaded again finds those of most targets.
-    """
-    table = np.frombuffer(cells, np.int32).reshape(len(lengths), len(items))
-    rankings, by_rater = (
-        Rankings.from_positions(table, items=items, kind="subset", raters=labels).top(
-            np.array(lengths)
-        )
-        for labels in (None, raters)
-    )
-    is_ranked = np.any((table > 0) & (table <= np.array(lengths)[:, None]), axis=0)
-    rest = tuple(items[i] for i in np.flatnonzero(~is_ranked))
-    if np.all((table > 0) == (table[0] > 0)):
-        places: tuple[Place, ...] = ()
-        coverage = None
-        ranked: Sequence[Any] = merge_by_kemeny(rankings).orders()[0]
+def _merge_answers(answers: Sequence[Answer], items: Sequence[str]) -> tuple[Any, ...]:
+    """Return the consensus of the answers to one target, and their concordance."""
+    if not answers:
+        return ()
+    rankings = as_rankings(answers, items)
+    if len({frozenset(answer.shown) for answer in answers}) == 1:
+        order: Sequence[Any] = merge_by_kemeny(rankings).orders()[0]
     else:
-        places, coverage = _order_by_worth(by_rater), _count_pairs(rankings)
-        ranked = [place.item for place in places]
-    groups = [x if isinstance(x, str) else tuple(x) for x in ranked if x not in rest]
-    consensus = (*groups, *(rest[:1] if len(rest) == 1 else [rest] if rest else ()))
-    return consensus, concordance(rankings), places, coverage
-
-
-def _order_by_worth(rankings: Rankings) -> tuple[Place, ...]:
-    """Return the items by worth: items that were never shown together are compared by others."""
-    with warnings.catch_warnings():
-        # Of items that always won or lost: their intervals are wide.
-        warnings.simplefilter("ignore")
-        board = leaderboard(rankings, PlackettLuce(), min_votes=0, random_state=0)
-    intervals = np.tile([1, len(board)], (len(board), 1))
-    # Few raters, who all say the same, have no covariance: any place is possible.
-    if np.isfinite(board.covariance).all():
-        intervals = board.rank_intervals
-    rows = zip(board.items, board.log_worths.tolist(), *intervals.T.tolist(), strict=True)
-    return tuple(Place(*row) for row in rows)
-
-
-def _count_pairs(rankings: Rankings) -> Coverage:
-    before = precedence(rankings)
-    times = (before + before.T)[np.triu_indices(rankings.n_items, 1)].astype(int)
-    return Coverage(times.size, int(np.count_nonzero(times)), int(times.min()), int(times.max()))
+        with warnings.catch_warnings():
+            # Of items that always won or lost.
+            warnings.simplefilter("ignore")
+            order = PlackettLuce().fit(rankings).mode_
+    ranked = {item for answer in answers for item in answer.order}
+    ties = [[tie] if isinstance(tie, str) else tie for tie in order]
+    groups = [tuple(item for item in tie if item in ranked) for tie in ties]
+    groups.append(tuple(item for item in items if item not in ranked))
+    return tuple(tie[0] if len(tie) == 1 else tie for tie in groups if tie), concordance(rankings)

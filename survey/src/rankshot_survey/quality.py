@@ -144,7 +144,9 @@ def is_correct(answer: Answer) -> bool:
 
 def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     def compare(group: Sequence[Answer]) -> Floats:
-        return distances_to_majority(as_rankings(group, group[0].question.items), LEAST_OTHERS)
+        raters = [answer.rater for answer in group]
+        rankings = as_rankings(group, group[0].question.items, raters)
+        return distances_to_majority(rankings, LEAST_OTHERS)
 
     counted = filter(is_counted, answers)
     for rater, mean, n in _average_distances(counted, compare):

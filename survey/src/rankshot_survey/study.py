@@ -339,8 +339,7 @@ class Study:
     rank : {"any", "all"} or int
         How many items participants rank: as many as they like, all, or exactly this many.
     return_after_minutes : float
-        After this idle time, the open questions of a participant are assigned to others; after a
-        sixth of it, if no question has been answered yet.
+        After this idle time, the open questions of a participant are assigned to others.
     spare_answers : int or None
         How many more participants than planned may be assigned a question while some of them
         have not answered it. None means half of ``answers_per_question``, but at least 2; without a

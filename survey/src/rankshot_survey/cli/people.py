@@ -57,7 +57,6 @@ def exclude(
     *,
     why: str,
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
-    not_in: Path | None = None,
     database: Place = None,
 ) -> None:
     """Exclude participants: their answers are kept, but no longer used.
@@ -71,18 +70,14 @@ def exclude(
     why
         The reason, which is recorded.
     from_
-        Also exclude the participants in a file: ids, one per line (.txt), or the column
-        "Participant id" or "id" (.csv).
-    not_in
-        Exclude all participants who are not on this list from the platform, such as bots with
-        invented ids.
+        Also exclude the participants in a file with one id per line.
     """
+    from rankshot.core.files import iterate_names
     from rankshot_survey.store.people import exclude as exclude_raters
 
-    names = [*(ids or ()), *_read_ids("from_", from_), *_read_ids("not_in", not_in)]
-    require(names, "ids", NO_VALUE, "must be given, or --from or --not-in")
-    require(not_in is None or not (ids or from_), "not_in", not_in, "cannot be combined with ids")
-    with _find(study, database, names, others=not_in is not None) as (_, answers, raters):
+    names = [*(ids or ()), *(name for _, name in (iterate_names(from_) if from_ else ()))]
+    require(names, "ids", NO_VALUE, "must be given, or --from")
+    with _find(study, database, names) as (_, answers, raters):
         changed = exclude_raters(answers, raters, why)
     n = len(raters) - len(changed)
     say(f"{format_count(len(changed), 'participant')} excluded: {why}")
@@ -232,8 +227,7 @@ def payments(
             for row in theirs:
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
     if prolific is not None:
-        listed_there = _read_columns("prolific", prolific, ("Participant id",), ("Status",))
-        for what, some in compare_submissions(view, listed_there).items():
+        for what, some in compare_submissions(view, _read_submissions(prolific)).items():
             say(f"{COMPARED[what]}: {len(some):,}")
             for one in some:
                 say(f"    {one}")
@@ -263,41 +257,24 @@ def forget_ids(study: StudyFile, /, *, yes: Yes = False, database: Place = None)
 
 @contextmanager
 def _find(
-    study: Path, database: str | None, names: Sequence[str], *, others: bool = False
+    study: Path, database: str | None, names: Sequence[str]
 ) -> Iterator[tuple[Study, Database, list[str]]]:
-    """Read the study, open its database, and find participants in it, or all others."""
-    from rankshot_survey.store.people import find_raters, find_unlisted
+    """Read the study, open its database, and find participants in it."""
+    from rankshot_survey.store.people import find_raters
 
     with open_survey(study, database) as (definition, answers):
-        find = find_unlisted if others else find_raters
         with answers.begin_read() as connection:
-            raters = find(connection, answers.identity, definition.platform, names)
+            raters = find_raters(connection, answers.identity, definition.platform, names)
         yield definition, answers, raters
 
 
-def _read_ids(parameter: str, path: Path | None) -> list[str]:
-    """Read ids from a file: one per line, or a column of a table."""
-    from rankshot.core.files import iterate_names
-
-    if path is None:
-        return []
-    if path.suffix != ".csv":
-        return list(dict.fromkeys(name for _, name in iterate_names(path)))
-    rows = _read_columns(parameter, path, ("Participant id", "id"))
-    return [name for name in dict.fromkeys(name for (name,) in rows) if name]
-
-
-def _read_columns(parameter: str, path: Path, *wanted: Sequence[str]) -> list[tuple[str, ...]]:
-    """Read columns of a CSV file, each by the first of its names that the file has."""
+def _read_submissions(path: Path) -> list[tuple[str, str]]:
+    """Read the ids and the states in Prolific's list of submissions."""
     with path.open(newline="", encoding="utf-8-sig") as stream:
-        rows = csv.reader(stream)
-        header = [cell.strip() for cell in next(rows, [])]
-        places = []
-        for names in wanted:
-            found = [header.index(name) for name in names if name in header]
-            require(found, parameter, path, f"has no column {names[0]!r}")
-            places.append(found[0])
-        return [tuple(row[i].strip() for i in places) for row in rows if len(row) > max(places)]
+        rows = csv.DictReader(stream)
+        for name in ("Participant id", "Status"):
+            require(name in (rows.fieldnames or ()), "prolific", path, f"has no column {name!r}")
+        return [(row["Participant id"].strip(), (row["Status"] or "").strip()) for row in rows]
 
 
 def _read_payments(study: Study, answers: Database) -> list[dict[str, object]]:

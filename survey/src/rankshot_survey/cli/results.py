@@ -31,9 +31,8 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
     """Show the progress of a survey.
 
     A table shows the answers to the questions of each target, their consensus and how well they
-    agree (Kendall's W). If people saw different items, the consensus is the order of the worths,
-    with 95% intervals for the places. Below are the flagged raters. Excluded participants are not
-    included.
+    agree (Kendall's W). If people saw different items, the consensus is the order of the worths.
+    Below are the flagged raters. Excluded participants are not included.
 
     Example: rankshot-survey status study.toml
     """
@@ -48,9 +47,6 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
         cells = (row.target, answered, f"{row.in_progress:,}", _format_consensus(row), agreement)
         table.add_row(*cells)
     Console(markup=False, highlight=False).print(table)
-    for row in view.targets:
-        if row.coverage:
-            say(f"{row.target}: {row.coverage}; [1-3]: from place 1 to place 3")
     if more := sum(question.answered for question in view.questions if not question.planned):
         say(f"{format_count(more, 'answer')} to questions that are no longer in the study")
     say(f"The survey is {'a pilot' if view.state == 'pilot' else view.state}.")
@@ -71,15 +67,13 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
 
 
 def _format_consensus(row: TargetProgress) -> str:
-    """Return the consensus, with short names and, if known, the intervals of their places."""
-    places = {place.item: f" [{place.best}-{place.worst}]" for place in row.places}
+    """Return the consensus, with short names."""
 
-    def name(item: str) -> str:
-        short = item if len(item) <= MOST_LETTERS else f"{item[: MOST_LETTERS - 1]}…"
-        return short + places.get(item, "")
+    def shorten(item: str) -> str:
+        return item if len(item) <= MOST_LETTERS else f"{item[: MOST_LETTERS - 1]}…"
 
     ties = [(tie,) if isinstance(tie, str) else tie for tie in row.consensus]
-    texts = [" = ".join(map(name, tie[:MOST_ITEMS])) for tie in ties[:MOST_ITEMS]]
+    texts = [" = ".join(map(shorten, tie[:MOST_ITEMS])) for tie in ties[:MOST_ITEMS]]
     rest = sum(map(len, ties)) - sum(len(tie[:MOST_ITEMS]) for tie in ties[:MOST_ITEMS])
     return " > ".join([*texts, f"{rest:,} more"] if rest else texts)
 

@@ -24,8 +24,6 @@ GIVEN = ("answer", "answered_at", "seconds", "shown_at", "screen", "seen")
 NO_ANSWER = "[]"
 # More than the cost of any item of a set.
 NEVER = np.iinfo(np.int64).max
-# Who has agreed and not answered anything yet is expected for this share of the idle time.
-SHARE_BEFORE_ANSWERS = 1 / 6
 
 
 def assign_questions(
@@ -277,17 +275,8 @@ def seconds_until_place(
 
 
 def expected_until(study: Study) -> ColumnElement[float]:
-    """Return until when a participant keeps the open questions.
-
-    That is an idle time of ``return_after_minutes``, and much less before the first answer: many
-    who open a survey never begin.
-    """
-    own = ASSIGNMENT.alias()
-    has_begun = select(own.c.number).where(
-        own.c.rater == PARTICIPANT.c.rater, own.c.answered_at.is_not(None)
-    )
-    share = case((has_begun.exists(), 1.0), else_=SHARE_BEFORE_ANSWERS)
-    return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes * share
+    """Return until when a participant keeps the open questions."""
+    return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes
 
 
 def question_from_row(row: Row[Any]) -> Question:

@@ -14,88 +14,78 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import NullPool
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.web.guards import Signer, are_equal
 
 METADATA = sa.MetaData()
+
+
+def _columns(
+    type_: type[sa.types.TypeEngine[Any]], *names: str, **options: Any
+) -> list[sa.Column[Any]]:
+    return [sa.Column(name, type_, **options) for name in names]
+
+
+SET: dict[str, Any] = {"nullable": False}
+ZERO: dict[str, Any] = {"nullable": False, "server_default": "0"}
+# Times are Unix times, and lists are JSON.
 SURVEY = sa.Table(
     "survey",
     METADATA,
-    sa.Column("version", sa.Integer, nullable=False),
-    # The key for hashing participants' ids, links and codes.
-    sa.Column("secret", sa.Text, nullable=False),
+    # The secret is the key for hashing participants' ids, links and codes.
+    sa.Column("version", sa.Integer, **SET),
+    sa.Column("secret", sa.Text, **SET),
     # open, pilot, paused or closed.
-    sa.Column("state", sa.Text, nullable=False, server_default="open"),
+    sa.Column("state", sa.Text, **SET, server_default="open"),
     # Researchers who logged in before this time are logged out.
-    sa.Column("logged_out_at", sa.Double, nullable=False, server_default="0"),
+    sa.Column("logged_out_at", sa.Double, **ZERO),
 )
 QUESTION = sa.Table(
     "question",
     METADATA,
     sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("target", sa.Text, nullable=False),
-    sa.Column("items", sa.Text, nullable=False),
-    sa.Column("first", sa.Text, nullable=False),
+    *_columns(sa.Text, "target", "items", "first", **SET),
     # How many of the items are drawn for each participant, 0 if all are shown; and which of the
     # sets that a participant may get.
-    sa.Column("show", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("part", sa.Integer, nullable=False, server_default="0"),
+    *_columns(sa.Integer, "show", "part", **ZERO),
 )
+# "excluded", "withdrawn" and "screened" say when it happened, and NULL that it did not. Prolific
+# pays by the ids of the platform. "consent" is the version of the text to which the participant
+# agreed last. "started_by" is a hash of the form that started: who sends it again, or whose browser
+# has the link, goes on. With the id alone, somebody does if a researcher has released it. Pilot
+# answers never mix with others.
 PARTICIPANT = sa.Table(
     "participant",
     METADATA,
     sa.Column("rater", sa.Text, primary_key=True),
-    sa.Column("started_at", sa.Double, nullable=False),
-    sa.Column("seen_at", sa.Double, nullable=False),
-    sa.Column("finished_at", sa.Double),
-    # Pilot answers never mix with others.
-    sa.Column("pilot", sa.Integer, nullable=False, server_default="0"),
-    # The language that the participant has chosen.
-    sa.Column("language", sa.Text),
-    # For Prolific: by these ids it pays.
-    sa.Column("platform_id", sa.Text),
-    sa.Column("platform_study", sa.Text),
-    sa.Column("platform_session", sa.Text),
-    sa.Column("excluded_at", sa.Double),
-    sa.Column("excluded_why", sa.Text),
-    sa.Column("withdrawn_at", sa.Double),
-    # When the screening did not accept this person.
-    sa.Column("screened_at", sa.Double),
-    # The version of the text to which the participant agreed last.
-    sa.Column("consent", sa.Text),
-    # A hash of the form that started: who sends it again, or whose browser has the link, goes
-    # on. With the id alone, somebody does if a researcher has released it.
-    sa.Column("started_by", sa.Text),
-    sa.Column("released", sa.Integer, nullable=False, server_default="0"),
+    *_columns(sa.Double, "started_at", "seen_at", **SET),
+    *_columns(sa.Double, "finished_at", "excluded_at", "withdrawn_at", "screened_at"),
+    *_columns(sa.Text, "language", "excluded_why", "consent", "started_by"),
+    *_columns(sa.Text, "platform_id", "platform_study", "platform_session"),
+    *_columns(sa.Integer, "pilot", "released", **ZERO),
 )
 CONSENT = sa.Table(
     "consent",
     METADATA,
     sa.Column("version", sa.Text, primary_key=True),
-    sa.Column("language", sa.Text, nullable=False),
-    sa.Column("text", sa.Text, nullable=False),
+    *_columns(sa.Text, "language", "text", **SET),
 )
+# "answer" lists items, best first; [] is a skip. "seconds" are from showing the question to the
+# answer, NULL if no clock can tell. "screen" is phone, tablet or desktop, and "seen" the share of
+# the items that were ever on it, NULL without scripts. "shown_at" is stored with the answer: a page
+# that is only looked at writes nothing.
 ASSIGNMENT = sa.Table(
     "assignment",
     METADATA,
     sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("question", sa.Text, sa.ForeignKey("question.key"), nullable=False),
-    sa.Column("repeat", sa.Integer, nullable=False),
-    sa.Column("shown", sa.Text, nullable=False),
-    # Stored with the answer: a page that is only looked at writes nothing.
-    sa.Column("shown_at", sa.Double),
-    # A JSON list of items, best first; [] is a skip.
-    sa.Column("answer", sa.Text),
-    sa.Column("answered_at", sa.Double),
-    # From showing the question to the answer; NULL if no clock can tell.
-    sa.Column("seconds", sa.Double),
-    # phone, tablet or desktop, and the share of the items that were ever on the screen; NULL
-    # without scripts.
-    sa.Column("screen", sa.Text),
-    sa.Column("seen", sa.Double),
+    sa.Column("question", sa.Text, sa.ForeignKey("question.key"), **SET),
+    sa.Column("repeat", sa.Integer, **SET),
+    sa.Column("shown", sa.Text, **SET),
+    *_columns(sa.Text, "answer", "screen"),
+    *_columns(sa.Double, "shown_at", "answered_at", "seconds", "seen"),
     # Nobody gets the same question twice, except as a planned repeat.
     sa.UniqueConstraint("rater", "question", "repeat"),
     sa.Index("assignment_of_question", "question"),
@@ -105,17 +95,16 @@ EXTRA_ANSWER = sa.Table(
     METADATA,
     sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
+    sa.Column("value", sa.Text, **SET),
 )
+# "rater" is NULL if the action concerns no participant, or one who was deleted.
 EVENT = sa.Table(
     "event",
     METADATA,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("at", sa.Double, nullable=False),
-    sa.Column("action", sa.Text, nullable=False),
-    # NULL if the action concerns no participant, or one who was deleted.
+    sa.Column("at", sa.Double, **SET),
+    *_columns(sa.Text, "action", "detail", **SET),
     sa.Column("rater", sa.Text),
-    sa.Column("detail", sa.Text, nullable=False),
 )
 NEWEST_VERSION = 5
 # That of rankshot 0.3.
@@ -183,8 +172,7 @@ class Database:
     create : bool
         Whether a missing file, or missing tables in PostgreSQL, are created.
     read_only : bool
-        Nothing is written. An SQLite file is read into memory; if it has an older schema, it is
-        migrated there. An older PostgreSQL database is an error.
+        Whether nothing is written, not even a migration of an older database.
 
     Attributes
     ----------
@@ -226,19 +214,16 @@ class Database:
             _create_file(path)
         if not path.exists():
             raise InputError("database", str(path), "does not exist")
-        if read_only:
-            memory = read_into_memory(path)
-            self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
-        else:
-            self._use(_create_sqlite_engine(path, lambda: open_to_read(path), poolclass=NullPool))
-            with self.begin_read() as reader:
-                check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
-                read_version(reader, path)
+        self._use(_create_sqlite_engine(path, lambda: open_to_read(path), poolclass=NullPool))
+        with self.begin_read() as reader:
+            check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
+            read_version(reader, path)
+        if not read_only:
             # SQLite lets writers sleep and try again; so the waiting ones come in turn.
             self._turn = Lock()
             self._use(_create_sqlite_engine(path, lambda: _connect_to_write(path), **_POOL))
-        with self.begin_write() as writer:
-            migrate(writer, self.place)
+            with self.begin_write() as writer:
+                migrate(writer, path)
 
     def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> None:
         self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
@@ -247,17 +232,10 @@ class Database:
                 # If two servers start at once, only one of them creates the tables.
                 lock = sa.text("SELECT pg_advisory_xact_lock(:n)")
                 connection.execute(lock, {"n": _MIGRATION_LOCK})
-            version = read_version(connection, url)
-            if version == 0 and (read_only or not create):
+            if read_version(connection, url) == 0 and (read_only or not create):
                 raise InputError("database", NO_VALUE, "has no tables of a survey")
-            if version < NEWEST_VERSION and read_only:
-                raise InputError(
-                    "database",
-                    NO_VALUE,
-                    f"has schema version {version}, not {NEWEST_VERSION}",
-                    hint="reading does not change it: start the server once",
-                )
-            migrate(connection, url)
+            if not read_only:
+                migrate(connection, url)
 
     def _use(self, engine: sa.Engine, **read_options: str) -> None:
         self._engine = engine
@@ -314,15 +292,7 @@ def migrate(connection: sa.Connection, place: Path | str) -> None:
         new = {"version": NEWEST_VERSION, "secret": secrets.token_hex(32)}
         connection.execute(SURVEY.insert().values(new))
         return
-    # Version 4 also had conditions of experiments, and kept withdrawn answers for a day.
-    conditions = sa.text("SELECT condition FROM question WHERE condition <> '' LIMIT 1")
-    if condition := connection.execute(conditions).scalar():
-        raise InputError(
-            "database",
-            _show_place(place),
-            f"has the condition {condition!r} of an experiment, which only rankshot 0.3 reads",
-            hint="export its answers with rankshot 0.3",
-        )
+    # Version 4 kept withdrawn answers for a day.
     connection.execute(sa.text("DROP TABLE withdrawn"))
     connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
@@ -346,6 +316,15 @@ def read_version(connection: sa.Connection, place: Path | str) -> int:
             _show_place(place),
             f"has schema version {version}; {OLDEST_VERSION} to {NEWEST_VERSION} can be read",
             hint="upgrade rankshot-survey for a newer one; open older ones with rankshot 0.3",
+        )
+    # Version 4 also had conditions of experiments.
+    conditions = sa.text("SELECT condition FROM question WHERE condition <> '' LIMIT 1")
+    if version == OLDEST_VERSION and (condition := connection.execute(conditions).scalar()):
+        raise InputError(
+            "database",
+            _show_place(place),
+            f"has the condition {condition!r} of an experiment, which only rankshot 0.3 reads",
+            hint="export its answers with rankshot 0.3",
         )
     return version
 
@@ -395,19 +374,6 @@ def check_file(connection: sqlite3.Connection, path: Path) -> None:
         raise InputError("database", str(path), f"is damaged ({problem})", hint=RESTORE)
     if not n_tables:
         raise InputError("database", str(path), "has no tables of a survey", hint=RESTORE)
-
-
-def read_into_memory(path: Path) -> sqlite3.Connection:
-    """Copy one state of a database, also of a running survey, into memory."""
-    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    try:
-        with closing(open_to_read(path)) as source:
-            check_file(source, path)
-            source.backup(memory)
-    except BaseException:
-        memory.close()
-        raise
-    return memory
 
 
 def _connect_to_write(path: Path) -> sqlite3.Connection:

@@ -20,7 +20,6 @@ from rankshot_survey.platforms import ID_COLUMNS, pilot_name
 from rankshot_survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
-    SHARE_BEFORE_ANSWERS,
     choose_questions,
     count_answers,
     expected_until,
@@ -69,40 +68,9 @@ CURRENT: Select[Any] = (
     .limit(1)
 )
 # Another tab cannot replace the question before the answer is stored.
-ASSIGNED = (
-    select(
-        *(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")), N_ANSWERS
-    )
-    .where(OF_RATER, OF_NUMBER)
-    .with_for_update()
-)
+ASSIGNED = select(ASSIGNMENT).where(OF_RATER, OF_NUMBER).with_for_update()
 ANSWER = (
     ASSIGNMENT.update().where(OF_RATER, OF_NUMBER).values({name: bindparam(name) for name in GIVEN})
-)
-# Activity, and the end, if nothing is left. If the last activity is older than `since`, others may
-# have the questions: it is then made so old that the next page replaces these.
-GO_ON = (
-    PARTICIPANT.update()
-    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
-    .values(
-        seen_at=case(
-            (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
-            (PARTICIPANT.c.seen_at >= bindparam("gone"), bindparam("gone")),
-            else_=PARTICIPANT.c.seen_at,
-        ),
-        finished_at=case(
-            (
-                and_(
-                    bindparam("may_end"),
-                    # The last answer of somebody who was excluded earns no code.
-                    PARTICIPANT.c.excluded_at.is_(None),
-                    ~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(),
-                ),
-                bindparam("now"),
-            ),
-            else_=PARTICIPANT.c.finished_at,
-        ),
-    )
 )
 
 
@@ -455,15 +423,14 @@ class Participation:
             again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
             same = ASSIGNMENT.c.question == row.question
             connection.execute(ASSIGNMENT.delete().where(again, same))
-        # After a long idle time, `current_question` must first replace lost questions. With extra
-        # questions, the next page finds out whether it is the end.
-        share = 1.0 if row.n_answers else SHARE_BEFORE_ANSWERS
-        values = {
-            "since": now - share * self._idle_seconds,
-            "gone": now - self._idle_seconds - 1,
-            "may_end": not self._study.last_questions,
-        }
-        connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
+        # After a long idle time, `current_question` must first replace lost questions.
+        seen_at = PARTICIPANT.c.seen_at
+        is_active = seen_at >= now - self._idle_seconds
+        values: dict[str, Any] = {"seen_at": case((is_active, now), else_=seen_at)}
+        # With extra questions, the next page finds out whether it is the end.
+        if not self._study.last_questions:
+            values["finished_at"] = _find_end(rater, now)
+        connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(values))
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.
@@ -582,10 +549,17 @@ def record_activity(connection: Connection, rater: str, now: float) -> None:
 
 
 def record_end(connection: Connection, rater: str, now: float) -> None:
-    """Record the end if a participant has answered all questions that count."""
-    never = now + 1
-    values = {"of_rater": rater, "now": now, "since": never, "gone": never, "may_end": True}
-    connection.execute(GO_ON, values)
+    """Record the end if a participant has answered all questions."""
+    mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+    connection.execute(mine.values(finished_at=_find_end(rater, now)))
+
+
+def _find_end(rater: str, now: float) -> ColumnElement[Any]:
+    """Return when a participant has ended: now, if no question is left."""
+    left = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater, WAITS)
+    # The last answer of somebody who was excluded earns no code.
+    has_ended = PARTICIPANT.c.excluded_at.is_(None) & ~left.exists()
+    return case((has_ended, now), else_=PARTICIPANT.c.finished_at)
 
 
 def count_own_answers(connection: Connection, rater: str) -> tuple[int, int]:

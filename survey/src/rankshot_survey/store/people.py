@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
 
-from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.validation import require_choice
 from rankshot_survey.platforms import ID_COLUMNS, participant_name, pilot_name
 from rankshot_survey.store.database import (
@@ -98,25 +98,6 @@ def find_raters(
     if unknown:
         raise InputError("ids", unknown, NOBODY, hint=UNCHANGED)
     return list(found)
-
-
-def find_unlisted(
-    connection: Connection, identity: Identity, platform: str, names: Iterable[str]
-) -> list[str]:
-    """Return the raters whom a list lacks: by id of the platform, completion code and rater.
-
-    Those of a pilot are not among them.
-    """
-    listed = set(names)
-    listed |= {identity.rater(participant_name(platform, name)) for name in listed}
-    people = connection.execute(
-        select(PARTICIPANT.c.rater, PARTICIPANT.c.platform_id).where(PARTICIPANT.c.pilot == 0)
-    ).all()
-    unlisted = [row.rater for row in people if not listed & {*row, identity.code(row.rater)}]
-    if len(unlisted) == len(people):
-        rule = f"has none of the {len(people)} participants"
-        raise InputError("not_in", NO_VALUE, rule, hint="is it the list of another study?")
-    return unlisted
 
 
 # ---- The survey
