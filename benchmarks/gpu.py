@@ -1,4 +1,4 @@
-"""How long heads take on a GPU, against torch.softmax there and against NumPy on the CPU.
+"""How long a `LinearHead` takes on a GPU, against a matrix product and a log-softmax there.
 
 Needs torch with CUDA and array-api-compat. ``--device cpu`` runs small sizes, to try the script.
 """
@@ -7,7 +7,6 @@ import argparse
 import sys
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,41 +18,23 @@ LEAST_SECONDS = 0.2
 """A measurement repeats its work for at least this long."""
 SMALL = 100
 """With ``--device cpu`` there are this many times fewer inputs."""
+SIZES = [(100_000, 1000, 40), (200_000, 100, 10)]
+"""Inputs, seen classes, new classes."""
 
 
-class Case(NamedTuple):
-    """A head that is fitted to random lists: ``n_lists`` of ``k`` places for ``n_new`` classes."""
-
-    label: str
-    head: Any
-    n_inputs: int
-    n_seen: int
-    n_new: int
-    n_lists: int
-    k: int
-
-
-CONSENSUS = rs.ProbabilisticRanking(k=4, posterior="consensus", decay=0)
-MEAN = rs.ProbabilisticRanking(k=10)
-CASES = [
-    Case("consensus, 10 lists of 4", CONSENSUS, 200_000, 100, 10, 10, 4),
-    Case("mean, 80 lists of 10", MEAN, 200_000, 100, 10, 80, 10),
-    Case("mean, 800 lists of 10", MEAN, 20_000, 1000, 40, 800, 10),
-    Case("weighted mean, 80 lists of 10", rs.WeightedMean(k=10), 200_000, 100, 10, 80, 10),
-]
-
-
-def fit_head(case: Case) -> Any:
+def make_head(n_seen: int, n_new: int, *, ranks: bool) -> rs.LinearHead:
     rng = np.random.default_rng(0)
-    items = [f"seen{i}" for i in range(case.n_seen)]
-    lists = [rng.permutation(case.n_seen)[: case.k] for _ in range(case.n_lists)]
-    orders = [[items[i] for i in order] for order in lists]
-    targets = [f"new{i % case.n_new:03d}" for i in range(case.n_lists)]
-    return case.head.fit(rs.Rankings.from_orders(orders, items=items, targets=targets))
+    return rs.LinearHead(
+        [f"seen{i}" for i in range(n_seen)],
+        [f"new{i:03d}" for i in range(n_new)],
+        slopes=rng.normal(size=(n_new, n_seen)),
+        offsets=rng.normal(size=n_new),
+        rank_slopes=rng.normal(size=(n_new, n_seen)) if ranks else None,
+    )
 
 
 def measure(work: Callable[[], object], device: torch.device, n_runs: int = N_RUNS) -> float:
-    """Return milliseconds: the median over runs, each of which waits for the device."""
+    """Milliseconds: the median over runs, each of which waits for the device."""
 
     def run(times: int) -> float:
         begin = perf_counter()
@@ -68,34 +49,32 @@ def measure(work: Callable[[], object], device: torch.device, n_runs: int = N_RU
     return float(np.median([run(times) / times for _ in range(n_runs)])) * 1e3
 
 
-def compare(case: Case, device: torch.device) -> None:
-    head = fit_head(case)
-    n = case.n_inputs if device.type == "cuda" else case.n_inputs // SMALL
-    values = (3 * np.random.default_rng(1).normal(size=(n, case.n_seen))).astype(np.float32)
+def compare(n_inputs: int, n_seen: int, n_new: int, device: torch.device) -> None:
+    n = n_inputs if device.type == "cuda" else n_inputs // SMALL
+    values = (3 * np.random.default_rng(1).normal(size=(n, n_seen))).astype(np.float32)
     scores = torch.from_numpy(values).to(device)
-    module = head.to_torch().to(device)
-    compiled = torch.compile(module) if device.type == "cuda" else module
-    on_cpu = head.log_proba(values)
-    cpu = measure(lambda: head.log_proba(values), torch.device("cpu"), n_runs=3)
+    weights = torch.randn(n_seen, n_new, device=device)
     with torch.no_grad():
-        for found in (head.log_proba(scores), compiled(scores)):
-            difference = float(np.abs(found.cpu().numpy() - on_cpu).max())
-            if not difference < 1e-3:
-                sys.exit(f"{case.label}: differs from NumPy by {difference:.2g}")
-        softmax = measure(lambda: torch.softmax(scores, 1), device)
-        eager = measure(lambda: head.log_proba(scores), device)
-        fast = measure(lambda: compiled(scores), device)
-    print(f"{case.label}; {n:,} inputs x {case.n_seen:,} classes")
-    print(f"  {'torch.softmax':24} {softmax:9.3f} ms")
-    is_compiled = "compiled" if device.type == "cuda" else "not compiled"
-    for label, took in (("head, eager", eager), (f"to_torch, {is_compiled}", fast)):
-        print(
-            f"  {label:24} {took:9.3f} ms, {took / softmax:7.1f} times softmax, "
-            f"{cpu / took:7.1f} times as fast as the CPU"
-        )
-    print(
-        f"  {'NumPy on the CPU':24} {cpu:9.3f} ms, {cpu / softmax:7.1f} times softmax", flush=True
-    )
+        base = measure(lambda: torch.log_softmax(scores @ weights, 1), device)
+    print(f"{n:,} inputs x {n_seen:,} seen classes, {n_new} new classes")
+    print(f"  {'product and log-softmax':32} {base:9.3f} ms")
+    for ranks in (False, True):
+        head = make_head(n_seen, n_new, ranks=ranks)
+        module = head.to_torch().to(device)
+        compiled = torch.compile(module) if device.type == "cuda" else module
+        on_cpu = head.log_proba(values)
+        with torch.no_grad():
+            for result in (head.log_proba(scores), compiled(scores)):
+                difference = float(np.abs(result.cpu().numpy() - on_cpu).max())
+                if not difference < 1e-3:
+                    sys.exit(f"the head differs from NumPy by {difference:.2g}")
+            eager = measure(lambda head=head: head.log_proba(scores), device)
+            fast = measure(lambda compiled=compiled: compiled(scores), device)
+        with_ranks = " with ranks" if ranks else ""
+        for label, took in (("eager", eager), ("to_torch, compiled", fast)):
+            print(f"  {'head' + with_ranks + ', ' + label:32} {took:9.3f} ms, {took / base:5.1f} x")
+    cpu = measure(lambda: head.log_proba(values), torch.device("cpu"), n_runs=3)
+    print(f"  {'head with ranks, NumPy':32} {cpu:9.3f} ms, {cpu / base:5.0f} x", flush=True)
 
 
 def main() -> None:
@@ -107,8 +86,8 @@ def main() -> None:
         return
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU, small sizes"
     print(f"torch {torch.__version__}, {name}; NumPy {np.__version__}")
-    for case in CASES:
-        compare(case, device)
+    for size in SIZES:
+        compare(*size, device)
 
 
 if __name__ == "__main__":

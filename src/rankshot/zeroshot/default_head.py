@@ -108,6 +108,11 @@ def rank_bonus(scores: Any, xp: Any = np) -> Any:
     array([[0.38, 1.5 , 0.75, 0.5 ],
            [1.12, 1.12, 0.44, 0.44]])
     """
+    return _bonus_of_largest(scores) if xp is np else _bonus_by_level(scores, xp)
+
+
+def _bonus_by_level(scores: Any, xp: Any) -> Any:
+    """The bonus without any choice that depends on the values: for graphs, compilers and ties."""
     total = xp.zeros_like(scores)
     level = xp.full_like(scores[:, :1], xp.inf)
     used = xp.zeros_like(level)
@@ -120,6 +125,24 @@ def rank_bonus(scores: Any, xp: Any = np) -> Any:
         size = xp.sum(at, axis=1, keepdims=True)
         used = xp.where(is_next, used + size, used)
         total = total + at * (bonus / size)
+    return total
+
+
+def _bonus_of_largest(scores: NDArray[Any]) -> NDArray[Any]:
+    """The bonus from the columns of the largest scores: several times as fast in NumPy."""
+    n, C = scores.shape
+    bonus = np.array(PLACE_BONUS[:C], scores.dtype)
+    left, columns = scores.copy(), np.empty((n, len(bonus)), np.intp)
+    for place in range(len(bonus)):
+        columns[:, place] = left.argmax(axis=1)
+        np.put_along_axis(left, columns[:, [place]], -np.inf, axis=1)
+    largest = np.take_along_axis(scores, columns, axis=1)
+    is_equal = largest[:, :, None] == largest[:, None, :]
+    total = np.zeros_like(scores)
+    np.put_along_axis(total, columns, is_equal @ bonus / is_equal.sum(axis=2), axis=1)
+    # Scores that are not among the largest may be equal to the last of them.
+    is_cut = left.max(axis=1, initial=-np.inf) == largest[:, -1]
+    total[is_cut] = _bonus_by_level(scores[is_cut], np)
     return total
 
 
