@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 from functools import partialmethod
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, permutations
 
 import numpy as np
 import pytest
 from brute import kendall
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from sklearn.base import clone
 
 import rankshot as rs
 from random_rankings import tied_groups
 from rankshot.ranking.models import mixture
 from rankshot.ranking.models.mixture import GroupChoice
+from refusals import refuses
 
 ABCD = ["a", "b", "c", "d"]
 
@@ -126,52 +126,15 @@ def test_plackett_luce_groups_are_a_maximum_of_another_optimiser(votes):
 
 
 def test_short_m_steps_lead_to_the_optimum_of_complete_ones(raters, monkeypatch):
-    """Generalised EM, with starts on some of the raters, and EM as it is in textbooks."""
+    """Generalised EM, and EM as it is in textbooks."""
     rankings, _ = raters
     rankings = replace(rankings, raters=np.full(len(rankings), None))
     options = {"n_groups": 2, "random_state": 0, "tol": 1e-5}
-    monkeypatch.setattr(mixture, "FEW_UNITS", 20)
     short = rs.RankingMixture(**options).fit(rankings)
     # Without its shortcut, Plackett-Luce is fitted to the end in each step.
     monkeypatch.setattr(mixture.EM, "step", partialmethod(mixture.EM.step, to_the_end=True))
     long = rs.RankingMixture(n_starts=1, **options).fit(rankings)
     assert short.log_likelihood_ >= long.log_likelihood_ - 1e-4
-
-
-@pytest.mark.parametrize(("by_rater", "regularization"), [(False, 0), (True, 0.5)])
-def test_standard_errors_are_those_of_the_numerical_information(
-    votes, raters, by_rater, regularization
-):
-    rankings = raters[0] if by_rater else votes
-    # Rows of a unit; a ranking without a rater counts with its weight.
-    owner = np.repeat(np.arange(60), 3) if by_rater else np.arange(len(votes))
-    counts = np.ones(60) if by_rater else votes.weights
-    C = len(rankings.items)
-
-    def objective(x):
-        groups = [np.append(theta, -theta.sum()) for theta in x[1:].reshape(2, C - 1)]
-        models = [rs.PlackettLuce()._with_log_worths(rankings.items, theta) for theta in groups]
-        logs = np.column_stack([model.log_prob(rankings) for model in models])
-        joint = np.tile(-np.logaddexp(0, [-x[0], x[0]]), (len(counts), 1))
-        np.add.at(joint, owner, logs)
-        shared = 0.01 * (rankings.weights @ logs).sum() / rankings.weights.sum()
-        prior = regularization / 2 * sum(theta @ theta for theta in groups)
-        return counts @ logsumexp(joint, axis=1) + shared - prior
-
-    model = rs.PlackettLuce(regularization=regularization)
-    found = rs.RankingMixture(model, random_state=0, tol=1e-9).fit(rankings)
-    odds = np.log(found.weights_[0] / found.weights_[1])
-    at = np.concatenate([[odds], *(m.log_worths_[:-1] for m in found.models_)])
-    hessian = np.zeros((at.size, at.size))
-    for a, b in combinations_with_replacement(range(at.size), 2):
-        for s, t in product((1, -1), repeat=2):
-            step = 1e-3 * (s * np.eye(at.size)[a] + t * np.eye(at.size)[b])
-            hessian[a, b] += s * t * objective(at + step) / 4e-6
-        hessian[b, a] = hessian[a, b]
-    errors = np.sqrt(np.diag(np.linalg.inv(-hessian)))
-    shares, worths = found.standard_errors(rankings)
-    assert shares == pytest.approx(errors[0] * found.weights_.prod(), rel=1e-3)
-    assert worths[:, :-1].ravel() == pytest.approx(errors[1:], rel=1e-3)
 
 
 @pytest.mark.parametrize("model", [rs.Mallows(), None])
@@ -210,7 +173,7 @@ def test_em_never_falls(orders, seed, kind):
     alone = rankings.raters == None  # noqa: E711
     n_units = len(rankings.rater_names) + rankings.weights[alone].sum()
     if n_units < n_groups and n_groups > 1:
-        with pytest.raises(rs.RankshotError, match=f"n_groups={n_groups} needs"):
+        with refuses("n_groups", n_groups):
             mixture.fit(rankings)
         return
     mixture.fit(rankings)
@@ -259,7 +222,6 @@ def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
     found = rs.ranking.choose_n_groups(votes, most=3, n_starts=1, random_state=0)
     assert found.n_groups < 3
     assert not found.is_clear
-    assert "the number of groups is unclear" in str(found)
 
 
 def test_there_are_no_more_groups_than_raters():
@@ -280,4 +242,3 @@ def test_aic_is_twice_the_parameters_less_the_log_likelihood():
     found = GroupChoice(1, None, np.array([-20.0, -16.0]), np.array([2, 5]), np.array([46.0, 48.0]))
     assert found.aic.tolist() == [44, 42]
     assert found.n_groups_aic == 2
-    assert str(found).startswith("1 group by BIC, 2 by AIC: ")

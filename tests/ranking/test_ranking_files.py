@@ -92,7 +92,7 @@ def lines_of(rankings):
 @pytest.mark.parametrize("size", [1, 3, 8])
 @pytest.mark.parametrize("items", [None, ["d", "c", "b", "a"]])
 def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items):
-    monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.ranking_files.ROWS_AT_ONCE", size)
     orders = [["c", "a"], ["b"], [["a", "d"], "b"], ["d"], ["a"], ["a", "b"], ["c"]]
     content, expected = lines_of(orders), Rankings.from_orders(orders, items=items or list("abcd"))
     for lines in (content, content.replace("\n", "\n\n\n\n")):
@@ -105,7 +105,7 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
 )
 @pytest.mark.parametrize("size", [2, 100])
 def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):
-    monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.ranking_files.ROWS_AT_ONCE", size)
     content = lines_of([["a"]] * 2) + "\n" + lines_of([["a", "b"]] * 3) + bad + "\n"
     with pytest.raises(RankshotError) as caught:
         read(content + lines_of([["b"]]), items=["a", "b"])
@@ -207,7 +207,7 @@ def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, tmp_path, fa
     old = tmp_path / "votes.jsonl"
     old.write_text("old")
 
-    def fail(rankings, stream, path):
+    def fail(rankings, stream):
         stream.write("half")
         stream.flush()
         raise failure

@@ -1,22 +1,21 @@
 """Files of rankings: JSON lines, Parquet and PrefLib's formats; tables of votes and of ballots.
 
-A Parquet file has one ranking per row, with the fields of JSON lines as columns. Its names are read
-and written as numbers of a dictionary, so that no Python object is made per item.
+A Parquet file has one ranking per row, with the fields of JSON lines as columns.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.columns import (
     COLUMN_ENDINGS,
     ColumnReader,
@@ -31,42 +30,23 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
-from rankshot.core.tables import (
-    find_column,
-    import_pyarrow,
-    open_parquet,
-    require_number_types,
-)
+from rankshot.core.tables import find_column, import_pyarrow, open_parquet
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
 from rankshot.ranking.column_meanings import Reading, find_role
-from rankshot.ranking.construction import (
-    Column,
-    Entries,
-    Kind,
-    Order,
-    Where,
-    count_places,
-    find_row,
-    number_items,
-    row_starts,
-    validate_columns,
-    validate_entries,
-)
+from rankshot.ranking.construction import Kind, Where
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.votes import is_votes, read_votes
 
-LINES_AT_ONCE = 20_000
-"""Lines are converted to arrays in portions, so that a large file is never held as objects."""
+ROWS_AT_ONCE = 20_000
+"""Lines and rows are converted to arrays in portions: a large file is never held as objects."""
 JSONL_ENDINGS = (".jsonl", ".ndjson")
 ENDINGS = (*JSONL_ENDINGS, ".parquet", *PREFLIB_ENDINGS)
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
 LABELS = ("target", "source", "rater")
 ITEMS_KEY = b"rankshot.items"
 """The metadata in which a file names all its items, also those that no ranking lists."""
-GROUP_ENTRIES = 2**22
-"""Items listed in a row group that is written, and at most in one part of a file."""
 SHARED_ARGUMENTS = {"rater", "weight", "count"}
 VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "tie", "category", "id", "outcomes"}
 BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
@@ -250,12 +230,7 @@ def _read_file(
         )
     if ending in PREFLIB_ENDINGS:
         return read_preflib(path, items, kind or "top")
-    names = None if items is None else as_names(items)
-    with open_parquet(path, dictionaries=True) as file:
-        names = names or read_item_names(file, path)
-        groups = range(file.num_row_groups)
-        parts = list(iterate_row_groups(file, groups, names, path, kind or "top"))
-    return join_portions(parts, names, path)
+    return _read_parquet(path, items, kind)
 
 
 def has_rankings(path: Path) -> bool:
@@ -288,8 +263,8 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
     The file is written under another name and then renamed, so that it is never incomplete. A JSON
     lines file names only the items that are listed: to read the same rankings back, give
-    `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold everything
-    about a ranking and all items. A PrefLib file also names all items, but cannot hold targets (at
+    `read_rankings` the same ``items``. Parquet files hold everything about a ranking and all
+    items. A PrefLib file also names all items, but cannot hold targets (at
     most one is allowed), sources or raters; these are left out.
 
     Parameters
@@ -322,14 +297,14 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     require_ending(path, ENDINGS)
     with replace_file(path) as stream:
         if path.suffix == ".parquet":
-            put_rankings(rankings, stream.buffer)
+            write_parquet(rankings, stream.buffer)
         elif path.suffix in JSONL_ENDINGS:
-            write_jsonl(rankings, stream, path)
+            write_jsonl(rankings, stream)
         else:
             write_preflib(rankings, stream, path)
 
 
-# ---- JSON lines
+# ---- Records: a ranking as a line of JSON or a row of Parquet
 
 
 def parse_jsonl(
@@ -340,33 +315,36 @@ def parse_jsonl(
     *,
     skips: bool = False,
 ) -> Rankings:
-    """Return the rankings of numbered lines; ``path`` is for messages.
+    """Rankings of numbered lines; ``path`` is for messages.
 
     With ``skips``, a warning counts the lines that cannot be read.
     """
     names = None if items is None else as_names(items)
-    parts, told, n = [], [], 0
-    for portion in iter(lambda: list(islice(lines, LINES_AT_ONCE)), []):
+    parts, problems, n = [], [], 0
+    for portion in iter(lambda: list(islice(lines, ROWS_AT_ONCE)), []):
         n += len(portion)
         readable = portion
         if skips:
-            readable, odd = find_readable(
+            readable, unreadable = find_readable(
                 portion, lambda some: _read_lines(some, names, path, kind)
             )
-            told += [text for _, text in odd]
+            problems += [text for _, text in unreadable]
         if readable:
             rankings, records, where = _read_lines(readable, names, path, kind)
             if kind is None:
                 # Not a matter of single lines: none is skipped for it.
                 _require_kinds(records, {*rankings.items}, where)
             parts.append(rankings)
-    if told and not parts:
+    if problems and not parts:
         raise InputError(
-            "file", NO_VALUE, f"has no line that can be read; the first: {told[0]}", where=str(path)
+            "file",
+            NO_VALUE,
+            f"has no line that can be read; the first: {problems[0]}",
+            where=str(path),
         )
-    if told:
-        warn_of_skipped(len(told), n, told)
-    return join_portions(parts, names, path)
+    if problems:
+        warn_of_skipped(len(problems), n, problems)
+    return _join_portions(parts, names, path)
 
 
 def _read_lines(
@@ -375,8 +353,8 @@ def _read_lines(
     path: NamedFile,
     kind: Kind | None,
 ) -> tuple[Rankings, list[dict[str, Any]], Where]:
-    """Return the rankings of some lines, what the lines have, and what names a line."""
-    records: list[dict[str, Any]] = []
+    """Rankings of some lines, what the lines have, and the function that names a line."""
+    records: list[Any] = []
     decode = json.JSONDecoder().decode
     for number, line in lines:
         try:
@@ -389,45 +367,67 @@ def _read_lines(
     def where(row: int) -> str:
         return f"{path}:{lines[row][0]}"
 
-    rater = _find_rater(records, path)
-    rankings = Rankings.from_orders(
-        _orders(records, where),
-        items=items,
-        targets=[record.get("target") for record in records],
-        sources=[record.get("source") for record in records],
-        raters=[record.get(rater) for record in records],
-        weights=[record.get("weight", 1) for record in records],
-        kind=[record.get("kind", kind or "top") for record in records],
-        where=where,
-    )
-    if any("k" in record for record in records):
-        rankings = _with_cut_ties(rankings, [record.get("k") for record in records], where)
-    return rankings, records, where
+    return _build_rankings(records, items, path, where, kind), records, where
 
 
-def _orders(records: list[dict[str, Any]], where: Where) -> list[Order]:
-    harmless: set[str] = set(FIELDS)
+def _build_rankings(
+    records: list[Any],
+    items: tuple[str, ...] | None,
+    path: NamedFile,
+    where: Where,
+    kind: Kind | None,
+) -> Rankings:
+    """Rankings of records; a field that is null is left out."""
+    checked: set[str] = set(FIELDS)
     for row, record in enumerate(records):
         if type(record) is not dict or type(record.get("ranking")) is not list:
             raise InputError(
                 "line", record, 'must be an object with a list "ranking"', where=where(row)
             )
-        for field in record.keys() - harmless:
-            refuse_misspelt_field(field, where(row))
-            harmless.add(field)
-    return [record["ranking"] for record in records]
+        for field in record.keys() - checked:
+            _refuse_misspelt_field(field, where(row))
+            checked.add(field)
+
+    def column(field: str, default: Any = None) -> list[Any]:
+        return [default if (x := record.get(field)) is None else x for record in records]
+
+    rankings = Rankings.from_orders(
+        column("ranking"),
+        items=items,
+        targets=column("target"),
+        sources=column("source"),
+        raters=column(_find_rater(records, path)),
+        weights=column("weight", 1),
+        kind=column("kind", kind or "top"),
+        where=where,
+    )
+    ks = column("k")
+    if all(k is None for k in ks):
+        return rankings
+    lengths = rankings.lengths.copy()
+    for row, (k, most) in enumerate(zip(ks, rankings.n_listed.tolist(), strict=True)):
+        if k is not None:
+            with prefix_errors(where(row)):
+                lengths[row] = require_whole_number("k", k, most)
+    return rankings.top(lengths)
+
+
+def _refuse_misspelt_field(field: str, where: str) -> None:
+    """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
+    if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
+        raise InputError("field", field, f"is unknown: did you mean {close[0]!r}?", where=where)
 
 
 def _find_rater(records: list[dict[str, Any]], path: NamedFile) -> str:
-    """Return the field that says who gave a ranking: "rater", or one with such a name."""
-    fields = dict.fromkeys(field for one in records if isinstance(one, dict) for field in one)
-    found = [field for field in fields if find_role(field) == "rater"]
-    if len(found) > 1 and "rater" not in found:
+    """Name of the field that says who gave a ranking: "rater", or one with such a name."""
+    fields = dict.fromkeys(field for record in records for field in record)
+    people = [field for field in fields if find_role(field) == "rater"]
+    if len(people) > 1 and "rater" not in people:
         raise InputError(
-            "rater", ", ".join(found), "may all say who gave a ranking", where=str(path),
+            "rater", ", ".join(people), "may all say who gave a ranking", where=str(path),
             hint="rename one of the fields to rater",
         )  # fmt: skip
-    return found[0] if found and "rater" not in found else "rater"
+    return people[0] if people and "rater" not in people else "rater"
 
 
 def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where) -> None:
@@ -445,18 +445,18 @@ def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where)
             )
 
 
-def _with_cut_ties(rankings: Rankings, numbers: Iterable[Any], where: Where) -> Rankings:
-    """Return rankings of which only the first k count; None for all listed ones."""
-    lengths = rankings.lengths.copy()
-    for row, (k, most) in enumerate(zip(numbers, rankings.n_listed.tolist(), strict=True)):
-        if k is not None:
-            with prefix_errors(where(row)):
-                lengths[row] = require_whole_number("k", k, most)
-    return rankings.top(lengths)
+def _join_portions(
+    portions: list[Rankings], items: tuple[str, ...] | None, path: NamedFile
+) -> Rankings:
+    """Rankings of all portions of a file, over ``items`` or those that occur in any, sorted."""
+    if not portions:
+        raise InputError("file", NO_VALUE, "contains no rankings", where=str(path))
+    names = items or tuple(sorted({item for portion in portions for item in portion.items}))
+    return Rankings.concatenate(portion.change_items(names) for portion in portions)
 
 
-def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
-    """Write rankings, one per line; default values (weight 1, top-K, no rater) are left out."""
+def _iterate_records(rankings: Rankings) -> Iterator[dict[str, Any]]:
+    """Yield a record of each ranking; default values (weight 1, top-K, no rater) are left out."""
     cut = rankings.lengths < rankings.n_listed
     for row, order in enumerate(rankings.orders()):
         weight = float(rankings.weights[row])
@@ -469,31 +469,47 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
             "rater": rankings.raters[row],
             "weight": None if weight == 1 else int(weight) if weight.is_integer() else weight,
         }
-        record = {name: value for name, value in fields.items() if value is not None}
-        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+        yield {name: value for name, value in fields.items() if value is not None}
+
+
+def write_jsonl(rankings: Rankings, stream: TextIO) -> None:
+    """Write rankings, one per line."""
+    for rows in row_blocks(len(rankings), 1, ROWS_AT_ONCE):
+        stream.writelines(
+            json.dumps(record, ensure_ascii=False) + "\n"
+            for record in _iterate_records(rankings[rows])
+        )
 
 
 # ---- Parquet
 
 
-def refuse_misspelt_field(field: str, where: str) -> None:
-    """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
-    if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
-        raise InputError("field", field, f"is unknown: did you mean {close[0]!r}?", where=where)
+def _read_parquet(path: Path, items: Iterable[object] | None, kind: Kind | None) -> Rankings:
+    """Rankings of a file with one row per ranking."""
+    names = None if items is None else as_names(items)
+    parts: list[Rankings] = []
+    with open_parquet(path) as file:
+        names = names or _read_item_names(file, path)
+        columns = _find_fields(file.schema_arrow, path)
+        begin = 0
+        groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
+        for batch in chain.from_iterable(group.to_batches(ROWS_AT_ONCE) for group in groups):
+            records = batch.to_pylist()
+            for record in records:
+                # Programs without missing whole numbers write floats.
+                if (k := record.get("k")) and k % 1 == 0:
+                    record["k"] = int(k)
+
+            def where(row: int, begin: int = begin) -> str:
+                return f"{path}: row {begin + row}"
+
+            parts.append(_build_rankings(records, names, path, where, kind))
+            begin += len(records)
+    return _join_portions(parts, names, path)
 
 
-def join_portions(
-    portions: list[Rankings], items: tuple[str, ...] | None, path: NamedFile
-) -> Rankings:
-    """Join portions of a file, over ``items`` or those that occur in any of them, sorted."""
-    if not portions:
-        raise InputError("file", NO_VALUE, "contains no rankings", where=str(path))
-    names = items or tuple(sorted({item for portion in portions for item in portion.items}))
-    return Rankings.concatenate(portion.change_items(names) for portion in portions)
-
-
-def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
-    """Return the items that the metadata of a file name; None if they do not."""
+def _read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
+    """Items that the metadata of a file name; None if they do not."""
     text = (file.metadata.metadata or {}).get(ITEMS_KEY)
     try:
         return None if text is None else as_names(json.loads(text))
@@ -503,190 +519,45 @@ def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
         ) from None
 
 
-def iterate_row_groups(
-    file: Any,
-    groups: Sequence[int],
-    items: tuple[str, ...] | None,
-    path: NamedFile,
-    kind: Kind = "top",
-) -> Iterator[Rankings]:
-    """Yield the rankings of some row groups, over ``items`` or those that occur in the group."""
-    columns = _require_columns(file.schema.to_arrow_schema(), path)
-    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-    # One by one: PyArrow reads lists from several row groups only as text, and slowly.
-    for group in groups:
-        row = sum(sizes[:group])
-        table = file.read_row_group(group, columns=columns, use_threads=False)
-        for batch in table.to_batches():
-            yield _RowReader(batch, row, path, kind).read(items)
-            row += batch.num_rows
-
-
-def _require_columns(schema: Any, path: NamedFile) -> list[str]:
-    """Return the columns to read; raise for one of a wrong type, or that is nearly one of ours."""
-    types = import_pyarrow().types
+def _find_fields(schema: Any, path: NamedFile) -> list[str]:
+    """Columns to read; an error for one that is nearly one of ours, and for rankings of a type."""
     for name in schema.names:
-        refuse_misspelt_field(name, str(path))
-    columns = [name for name in FIELDS if name in schema.names or name == "ranking"]
-    kind_of = {name: schema.field(find_column(schema.names, name, path)).type for name in columns}
-    lists = kind_of["ranking"]
-    names = lists.value_type if _is_list(lists) else lists
-    names = names.value_type if _is_list(names) else names
-    if not _is_list(lists) or types.is_nested(names):
+        _refuse_misspelt_field(name, str(path))
+    kind = schema.field(find_column(schema.names, "ranking", path)).type
+    if not _is_list(kind):
         raise InputError(
-            "ranking", NO_VALUE, f"must be a column of lists of names, not {lists}", where=str(path)
+            "ranking", NO_VALUE, f"must be a column of lists of names, not {kind}", where=str(path)
         )
-    for name, kind in kind_of.items():
-        texts = (types.is_string, types.is_large_string, types.is_dictionary, types.is_null)
-        if name in (*LABELS, "kind") and not any(is_text(kind) for is_text in texts):
-            raise InputError(
-                name, NO_VALUE, f"must be a column of text, not {kind}", where=str(path)
-            )
-    require_number_types(schema, [name for name in ("weight", "k") if name in columns], path)
-    return columns
-
-
-class _RowReader:
-    """Turns the rows of an Arrow table into `Rankings`; ``row`` is the number of the first.
-
-    ``kind`` is that of rankings without one.
-    """
-
-    def __init__(self, batch: Any, row: int, path: NamedFile, kind: Kind) -> None:
-        self._batch, self._row, self._path, self._kind = batch, row, path, kind
-        self._compute = import_pyarrow("pyarrow.compute")
-
-    def _where(self, row: int) -> str:
-        return f"{self._path}: row {self._row + row}"
-
-    def read(self, items: tuple[str, ...] | None) -> Rankings:
-        values, places, starts = self._read_lists()
-
-        def where(entry: int) -> str:
-            return self._where(find_row(starts, entry))
-
-        codes, labels = _read_dictionary(values)
-        # Missing values have the number -1, the last one here.
-        names, codes = number_items([*labels, None], codes, items, where)
-        entries = validate_entries(Entries(codes, places, starts), names, self._where)
-        rankings = Rankings(names, *entries, entries.sizes, *self._read_columns())
-        if "k" not in self._batch.schema.names:
-            return rankings
-        # Programs without missing whole numbers write floats.
-        numbers = (int(k) if k and k % 1 == 0 else k for k in self._batch.column("k").to_pylist())
-        return _with_cut_ties(rankings, numbers, self._where)
-
-    def _read_lists(self) -> tuple[Any, NDArray[np.int32], NDArray[np.int64]]:
-        """Return the names in all lists, their places, and where each list starts."""
-        groups, starts = self._flatten(self._batch.column("ranking"), "the ranking", self._where)
-        places = count_places(starts)
-        if not _is_list(groups.type):
-            return groups, places, starts
-
-        def where(group: int) -> str:
-            row = find_row(starts, group)
-            return f"{self._where(row)}, place {group - starts[row] + 1}"
-
-        values, group_starts = self._flatten(groups, "the tie", where)
-        return values, np.repeat(places, np.diff(group_starts)), group_starts[starts]
-
-    def _flatten(self, lists: Any, what: str, where: Where) -> tuple[Any, NDArray[np.int64]]:
-        """Return the values of all lists, one after the other, and where each list starts."""
-        sizes = _to_numbers(self._compute.list_value_length(lists), -1, np.int64)
-        if np.any(sizes < 1):
-            row = int(np.argmax(sizes < 1))
-            raise InputError(
-                what, NO_VALUE, f"is {'missing' if sizes[row] < 0 else 'empty'}", where=where(row)
-            )
-        return lists.flatten(), row_starts(sizes)
-
-    def _read_columns(self) -> list[Column]:
-        """Return the columns beside the lists: subset, weight, target, source, rater."""
-        n, names = self._batch.num_rows, self._batch.schema.names
-        weights = None
-        if "weight" in names:
-            weights = _to_numbers(self._batch.column("weight"), np.nan, np.float64)
-        columns = list(validate_columns(n, weights=weights, kind=self._kind, where=self._where))
-        if "kind" in names:
-            kinds = self._read_labels("kind", ("top", "subset"))
-            columns[0] = (kinds == "subset") | (columns[0] & (kinds != "top"))
-        for i, name in enumerate(LABELS, 2):
-            if name in names:
-                columns[i] = self._read_labels(name)
-        return columns
-
-    def _read_labels(self, name: str, allowed: Sequence[str] = ()) -> NDArray[np.object_]:
-        column = self._batch.column(name)
-        if import_pyarrow().types.is_null(column.type):
-            return np.full(len(column), None, object)
-        codes, values = _read_dictionary(column)
-        for number, value in enumerate(values):
-            if value not in allowed if allowed else value == "":
-                rows = np.flatnonzero(codes == number)
-                if rows.size:
-                    rule = " or ".join(map(repr, allowed)) or "text or null"
-                    raise InputError(
-                        name, value, f"must be {rule}", where=self._where(int(rows[0]))
-                    )
-        return np.array([*values, None], object)[codes]
+    return [name for name in schema.names if name in FIELDS or find_role(name) == "rater"]
 
 
 def _is_list(kind: Any) -> bool:
+    """Whether a type of Arrow is that of lists."""
     types = import_pyarrow().types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _to_numbers(column: Any, missing: float, kind: type) -> NDArray[Any]:
-    arrow = import_pyarrow()
-    numbers = column.cast(arrow.from_numpy_dtype(kind), safe=False).fill_null(missing)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False))
-
-
-def _read_dictionary(column: Any) -> tuple[NDArray[np.int32], list[Any]]:
-    """Return the number of each value, -1 where it is missing, and the values."""
-    if not import_pyarrow().types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    return _to_numbers(column.indices, -1, np.int32), column.dictionary.to_pylist()
-
-
-def put_rankings(rankings: Rankings, stream: BinaryIO) -> None:
+def write_parquet(rankings: Rankings, stream: BinaryIO) -> None:
     """Write rankings, one per row; columns that would only hold default values are left out."""
-    parquet = import_pyarrow("pyarrow.parquet")
-    table = _to_table(rankings)
+    arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
+    text, ties = arrow.string(), rankings.has_ties
+    fields = {
+        "ranking": (arrow.list_(arrow.list_(text) if ties else text), True),
+        **{name: (text, bool(getattr(rankings, f"{name}_names"))) for name in LABELS},
+        "weight": (arrow.float64(), bool(np.any(rankings.weights != 1))),
+        "kind": (text, bool(rankings.is_subset.any())),
+        "k": (arrow.int64(), bool(np.any(rankings.lengths < rankings.n_listed))),
+    }
+    schema = arrow.schema([(name, kind) for name, (kind, is_used) in fields.items() if is_used])
     # Without the schema of Arrow, other programs read plain lists of text.
     options = {"store_schema": False, "write_page_checksum": True}
-    with parquet.ParquetWriter(stream, table.schema, **options) as writer:
+    with parquet.ParquetWriter(stream, schema, **options) as writer:
         writer.add_key_value_metadata({ITEMS_KEY: json.dumps(rankings.items)})
-        rows = GROUP_ENTRIES * len(rankings) // max(1, rankings.codes.size)
-        writer.write_table(table, row_group_size=max(1, rows))
-
-
-def _to_table(rankings: Rankings) -> Any:
-    arrow = import_pyarrow()
-    columns = {"ranking": _to_lists(rankings)}
-    for name in LABELS:
-        labels = arrow.array(getattr(rankings, f"{name}s"), arrow.string())
-        if labels.null_count < len(rankings):
-            columns[name] = labels
-    if np.any(rankings.weights != 1):
-        columns["weight"] = arrow.array(rankings.weights)
-    if rankings.is_subset.any():
-        is_subset = arrow.array(rankings.is_subset.astype(np.int8))
-        columns["kind"] = arrow.DictionaryArray.from_arrays(is_subset, ["top", "subset"])
-    whole = rankings.lengths == rankings.n_listed
-    if not whole.all():
-        columns["k"] = arrow.array(rankings.lengths, mask=whole)
-    return arrow.table(columns)
-
-
-def _to_lists(rankings: Rankings) -> Any:
-    """Return the names of each ranking in a list; in lists of lists if there are ties."""
-    arrow = import_pyarrow()
-    names = arrow.array(rankings.items, arrow.string())
-    values = arrow.DictionaryArray.from_arrays(arrow.array(rankings.codes), names)
-    if not rankings.has_ties:
-        return arrow.LargeListArray.from_arrays(arrow.array(rankings.starts), values)
-    is_first = rankings.lists.group_starts()
-    groups = arrow.LargeListArray.from_arrays(arrow.array(np.flatnonzero(is_first)), values)
-    group_number = np.cumsum(is_first) - 1
-    return arrow.LargeListArray.from_arrays(arrow.array(group_number[rankings.starts]), groups)
+        for rows in row_blocks(len(rankings), 1, ROWS_AT_ONCE):
+            records = [{"kind": "top", **x} for x in _iterate_records(rankings[rows])]
+            for record in records:
+                record["weight"] = float(record.get("weight", 1))
+                if ties:
+                    order = record["ranking"]
+                    record["ranking"] = [x if isinstance(x, list) else [x] for x in order]
+            writer.write_table(arrow.Table.from_pylist(records, schema))

@@ -29,7 +29,6 @@ from rankshot.ranking.matrices import (
     NamedOrder,
     count_ties,
     find_ranked_items,
-    iterate_blocks,
     keep_ranked_items,
     last_levels,
     mark_ranked,
@@ -173,7 +172,7 @@ class Blocks(NamedTuple):
     def find_most(self, rankings: Rankings) -> float:
         """Return what AᵀMA of rankings can be at most; 0 if no ranking orders anything."""
         if self.rank is None:
-            return _sum_places(rankings).most(rankings.n_items)
+            return _find_most(rankings)
         return float(self.measure(sum_deviations(rankings, self.rank)))
 
 
@@ -215,61 +214,26 @@ def prepare_raters(rankings: Rankings) -> Rankings:
 # one. All sums are over the ranked items of each ranking, and none over pairs of rankings.
 #
 # Cut after K items, the places have |r|² = Σ (q_j - n/2)² + (Σ (q_j - n/2))² / (n - K), where j
-# goes from 1 to K. The sum over rankings follows from those of 1, Σ q_j, (Σ q_j)² and Σ q_j².
+# goes from 1 to K.
 
 
-class _PlaceSums(NamedTuple):
-    """Sums for |r|², in column K - 1: of rankings that end after K items, and of all with K."""
-
-    ends: Floats
-    every: Floats
-
-    def most(self, n: int) -> float:
-        """Return the largest S; 0 if no ranking orders anything."""
-        K = np.arange(1, n + 1)
-        # Pairs of which the shorter one ends after K items: the longer one is cut there.
-        most = _sum_squares(self.ends, n, K) @ (self.every[0] - self.ends[0])
-        most += self.ends[0] @ _sum_squares(self.every, n, K)
-        enough = ROUNDING_ERROR * self.ends[0].sum() ** 2 * n**3
-        return float(most) if most > enough else 0.0
-
-
-def _sum_squares(sums: Floats, n: int, K: Ints) -> Floats:
-    """Return Σ w |r|² of rankings that are cut after K of n items."""
-    weight, total, total_squared, squares = sums
-    first = squares - n * total + K * n**2 / 4 * weight
-    rest = total_squared - K * n * total + (K * n) ** 2 / 4 * weight
-    return np.asarray(first + rest / np.maximum(n - K, 1))
-
-
-def _sum_places(rankings: Rankings) -> _PlaceSums:
-    n = rankings.n_items
-    found = _PlaceSums(np.zeros((4, n)), np.zeros((4, n)))
-    for block in iterate_blocks(rankings, 8 * (rankings.codes.size // max(len(rankings), 1) + 1)):
-        ends, every = _sum_block(block)
-        found = _PlaceSums(found.ends + ends, found.every + every)
-    return found
-
-
-def _sum_block(rankings: Rankings) -> _PlaceSums:
-    n, ranked = rankings.n_items, mark_ranked(rankings)
-    place, row = middle_places(rankings)[ranked], rankings.entry_rows[ranked]
-    starts = row_starts(np.bincount(row, minlength=len(rankings)))
-    nth, first = count_places(starts), starts[:-1]
-    weight = rankings.weights[row]
-    total, squares = (_sum_so_far(values, first, row) for values in (place, place**2))
-    every = np.array([weight, weight * total, weight * total**2, weight * squares])
-    last = starts[1:] - 1
-    return _PlaceSums(
-        np.array([np.bincount(nth[last], each[last], minlength=n) for each in every]),
-        np.array([np.bincount(nth, each, minlength=n) for each in every]),
-    )
-
-
-def _sum_so_far(values: Floats, first: Ints, row: Ints) -> Floats:
-    """Return the cumulative sums of ``values`` within each row."""
-    before = np.append(0.0, np.cumsum(values))
-    return np.asarray(before[1:] - before[first][row])
+def _find_most(rankings: Rankings) -> float:
+    """Largest S that rankings of all items can have; 0 if no ranking orders anything."""
+    n, weights, ranked = rankings.n_items, rankings.weights, mark_ranked(rankings)
+    row, shift = rankings.entry_rows[ranked], middle_places(rankings)[ranked] - n / 2
+    length = np.bincount(row, minlength=len(rankings))
+    nth, most = count_places(row_starts(length)), 0.0
+    for K in np.unique(length):
+        first = nth < K
+        squares, sums = (
+            np.bincount(row[first], shift[first] ** power, len(rankings)) for power in (2, 1)
+        )
+        weighed = weights * (squares + sums**2 / max(n - K, 1))
+        # Pairs of which the shorter one ends after K items.
+        ends, longer = length == K, length > K
+        most += weighed[ends].sum() * weights[ends | longer].sum()
+        most += weighed[longer].sum() * weights[ends].sum()
+    return float(most) if most > ROUNDING_ERROR * weights.sum() ** 2 * n**3 else 0.0
 
 
 # ---- Rankings of different subsets: incomplete blocks

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +12,6 @@ from scipy.special import logsumexp
 
 from rankshot.core.errors import InputError, format_count
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
-from rankshot.core.newton import maximize
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import (
     keep_counted,
@@ -23,10 +20,8 @@ from rankshot.ranking.checks import (
 )
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
-from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
-from rankshot.ranking.models.plackett_luce import Likelihood, PlackettLuce
-from rankshot.ranking.models.plackett_luce_stages import find_gradients
-from rankshot.ranking.models.robust_errors import centre
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -39,9 +34,6 @@ TINY = 1e-300
 """Smaller memberships have no logarithm to go on from."""
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
-FEW_UNITS = 250
-"""Starts are compared on this many raters for each group, drawn at random; the last few on all."""
-FINALISTS = 2
 
 
 class RankingMixture(Estimator):
@@ -180,22 +172,18 @@ class RankingMixture(Estimator):
         """Run all starts, the better half of them twice as long, and so on; then one to the end."""
         rng = require_generator(self.random_state)
         n_starts = self.n_starts if self.n_groups > 1 else 1
-        some = em.draw(FEW_UNITS * self.n_groups, rng) if n_starts > FINALISTS else em
         # Random memberships find groups that no single rater stands for.
         starts = [
-            some.start_at_random if i % 3 == 2 else some.start_from_raters for i in range(n_starts)
+            em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(n_starts)
         ]
         runs, n_iter = [Run(start(rng)) for start in starts], SHORT_RUN
         while len(runs) > 1:
-            if some is not em and len(runs) <= FINALISTS:
-                runs, some, n_iter = [Run(em.move(run.state)) for run in runs], em, SHORT_RUN
             for run in runs:
-                run.go_on(some, min(n_iter, self.max_iter), self.tol)
-            runs = sorted(runs, key=lambda run: -run.state.objective)[: max(len(runs) // 2, 1)]
+                run.go_on(em, min(n_iter, self.max_iter), self.tol)
+            runs = sorted(runs, key=lambda run: -run.state.objective)[: len(runs) // 2]
             n_iter *= 2
-        best = runs[0] if some is em else Run(em.move(runs[0].state))
-        best.go_on(em, self.max_iter, self.tol)
-        return best
+        runs[0].go_on(em, self.max_iter, self.tol)
+        return runs[0]
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking, if nothing is known about its rater."""
@@ -232,38 +220,6 @@ class RankingMixture(Estimator):
         np.add.at(joint, unit, log_probs)
         return joint, unit
 
-    def standard_errors(self, rankings: Rankings) -> tuple[Floats, Floats]:
-        """Return the standard errors of ``weights_``, and of the log-worths of each group.
-
-        They are for mixtures of `PlackettLuce`, from the observed information (Louis 1982), with
-        raters as the units. Penalties are interpreted as priors. Log-worths of a group add up to
-        zero. Errors are too small if groups overlap strongly or are very small.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            The rankings of the fit.
-        """
-        check_is_fitted(self)
-        if not isinstance(self.models_[0], PlackettLuce):
-            raise InputError(
-                "model",
-                self.models_[0],
-                "must be PlackettLuce() for the standard errors of a mixture",
-                hint="use a bootstrap over raters",
-            )
-        sample = merge_equal(require_rankings(rankings).with_items(self.items_))
-        information = _observed_information(self, sample)
-        G, C = self.n_groups, len(self.items_)
-        inverse = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
-        covariance = np.asarray(inverse, np.float64)
-        # Shares are a softmax of G numbers.
-        change = np.diag(self.weights_) - np.outer(self.weights_, self.weights_)
-        shares = np.diag(change @ covariance[:G, :G] @ change)
-        blocks = [covariance[G + g * C :, G + g * C :][:C, :C] for g in range(G)]
-        worths = [np.diag(centre(block)) for block in blocks]
-        return np.sqrt(np.maximum(shares, 0)), np.sqrt(worths)
-
 
 def _choose_model(model: object) -> PlackettLuce | Mallows:
     if model is None:
@@ -295,41 +251,24 @@ class State(NamedTuple):
 class EM:
     """The two steps of EM for a sample, and where they start."""
 
-    def __init__(self, sample: Sample, model: Any, n_groups: int) -> None:
+    def __init__(self, sample: Sample, model: PlackettLuce | Mallows, n_groups: int) -> None:
         self.sample, self.model, self.n_groups = sample, model, n_groups
         weights = sample.rankings.weights
         shared = SHARED_WEIGHT if n_groups > 1 else 0.0
         self.shared = shared * weights / weights.sum()
-        fits = WorthFits if isinstance(model, PlackettLuce) else MallowsFits
-        self.fits: Any = fits(model, sample.rankings, n_groups)
-
-    def draw(self, n_units: int, rng: np.random.Generator) -> EM:
-        """Return the same for some of the units, drawn at random, if there are many more."""
-        n = len(self.sample.counts)
-        if n <= 2 * n_units:
-            return self
-        drawn = self.sample.take(rng.choice(n, n_units, replace=False))
-        return EM(drawn, self.model, self.n_groups)
-
-    def move(self, state: State) -> State:
-        """Return a state of some of the units for all of them."""
-        columns = [self.fits.log_prob(model) for model in state.models]
-        return self.evaluate(state.models, np.column_stack(columns), state.shares)
 
     def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
         """E step: the probability of each group for each unit."""
         joint = self.sample.copies @ log_probs + log_shares(shares)
         total = logsumexp(joint, axis=1)
         log_likelihood = float(self.sample.counts @ total)
-        objective = log_likelihood + sum(
-            float(self.shared @ log_probs[:, g]) - self.fits.penalty(model)
-            for g, model in enumerate(models)
-        )
+        objective = log_likelihood + float((self.shared @ log_probs).sum())
+        objective -= sum(map(_find_penalty, models))
         memberships = np.exp(joint - total[:, None])
         return State(models, shares, log_probs, memberships, log_likelihood, objective)
 
     def _weigh(self, memberships: Floats) -> tuple[Floats, Floats]:
-        """Return the weight of each ranking in each group, and the shares of the groups."""
+        """The weight of each ranking in each group, and the shares of the groups."""
         counted = self.sample.counts[:, None] * memberships
         weights = self.sample.copies.T @ counted + self.shared[:, None]
         return weights, counted.sum(axis=0) / self.sample.counts.sum()
@@ -342,20 +281,31 @@ class EM:
         weights, shares = self._weigh(memberships)
         models, log_probs = list(state.models), state.log_probs.copy()
         for g, last in enumerate(state.models):
-            if to_the_end:
-                new, new_log_probs = self.fits.fit(weights[:, g])
-            else:
-                new, new_log_probs = self.fits.improve(last, weights[:, g])
-            gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
-            if gain >= self.fits.penalty(new) - self.fits.penalty(last):
-                models[g], log_probs[:, g] = new, new_log_probs
+            model, column = self._fit(weights[:, g], None if to_the_end else last)
+            gain = weights[:, g] @ (column - log_probs[:, g])
+            if gain >= _find_penalty(model) - _find_penalty(last):
+                models[g], log_probs[:, g] = model, column
         return self.evaluate(models, log_probs, shares)
+
+    def _fit(
+        self, weights: Floats, last: PlackettLuce | Mallows | None = None
+    ) -> tuple[PlackettLuce | Mallows, Floats]:
+        """The model of the rankings with these weights, and their log-probabilities.
+
+        A model of worths takes one step of Newton's method from the ``last`` one, if there is one.
+        """
+        rankings = replace(self.sample.rankings, weights=weights)
+        if isinstance(last, PlackettLuce):
+            model: PlackettLuce | Mallows = last.improve(rankings)
+        else:
+            model = clone(self.model).fit(rankings)
+        return model, model.log_prob(rankings)
 
     def start_at_random(self, rng: np.random.Generator) -> State:
         """Start with random memberships."""
         memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
         weights, shares = self._weigh(memberships)
-        models, columns = zip(*map(self.fits.start, weights.T), strict=True)
+        models, columns = zip(*map(self._fit, weights.T), strict=True)
         return self.evaluate(list(models), np.column_stack(columns), shares)
 
     def start_from_raters(self, rng: np.random.Generator) -> State:
@@ -373,7 +323,7 @@ class EM:
             seed = rng.choice(len(counts), p=chance / chance.sum())
             own = copies[[seed]].toarray()[0]
             # Two thirds of the weight for the rankings of this unit, one third for all.
-            model, column = self.fits.start(2 * own / own.sum() + everybody)
+            model, column = self._fit(2 * own / own.sum() + everybody)
             models.append(model)
             columns.append(column)
             best = (copies @ np.column_stack(columns)).max(axis=1)
@@ -384,100 +334,11 @@ class EM:
         return self.evaluate(models, np.column_stack(columns), shares)
 
 
-class MallowsFits:
-    """Fits of Mallows' model to the same rankings, with the weights of any group.
-
-    Fits return a model and the log-probability of each ranking.
-    """
-
-    def __init__(self, model: Mallows, rankings: Rankings, n_groups: int) -> None:
-        self._model, self._rankings = model, rankings
-        # The centres hardly change from step to step.
-        self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, rankings))
-
-    def fit(self, weights: Floats) -> tuple[Mallows, Floats]:
-        """Fit the model to the rankings with these weights."""
-        model, rankings = copy(self._model), replace(self._rankings, weights=weights)
-        center = model._find_center(rankings)
-        model._fit_spread(rankings.items, center, self._describe(center).add_up(weights))
-        return model, self.log_prob(model)
-
-    start = fit
-
-    def improve(self, last: Mallows, weights: Floats) -> tuple[Mallows, Floats]:  # noqa: ARG002
-        """Fit the model to the rankings with these weights."""
-        return self.fit(weights)
-
-    def log_prob(self, model: Mallows) -> Floats:
-        """Return the log-probability of each ranking."""
-        return self._describe(model.center_).log_prob(model.spread_)
-
-    def penalty(self, model: Mallows) -> float:  # noqa: ARG002 - there is none
-        """Return what the fit of a model took from the log-likelihood."""
+def _find_penalty(model: PlackettLuce | Mallows) -> float:
+    """What the fit of a model took from the log-likelihood."""
+    if isinstance(model, Mallows):
         return 0.0
-
-
-class WorthFits(Likelihood):
-    """Fits of Plackett-Luce models to the same rankings, laid out once, with any weights.
-
-    Fits return a model and the log-probability of each ranking.
-    """
-
-    def __init__(self, model: PlackettLuce, rankings: Rankings, n_groups: int) -> None:
-        self._model, self._rankings = model, rankings
-        self._class_of = alike_items(rankings)
-        _, self._first = np.unique(self._class_of, return_index=True)
-        # Weights from 1 on tell which rankings a block has.
-        numbered = replace(rankings, weights=np.arange(1.0, len(rankings) + 1))
-        super().__init__(numbered, self._class_of, n_kept=2 * n_groups)
-        self._rows = [block.weights.astype(np.intp) - 1 for block in self._blocks]
-
-    def fit(self, weights: Floats) -> tuple[PlackettLuce, Floats]:
-        """Fit the model to the rankings with these weights."""
-        model = clone(self._model).fit(replace(self._rankings, weights=weights))
-        return model, self.log_prob(model)
-
-    def start(self, weights: Floats) -> tuple[PlackettLuce, Floats]:
-        """Take two steps of Newton's method from equal worths."""
-        items = self._rankings.items
-        equal = copy(self._model)._with_log_worths(items, np.zeros(len(items)))
-        return self.improve(self.improve(equal, weights)[0], weights)
-
-    def improve(self, last: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
-        """Take a step of Newton's method from the last model."""
-        weight = float(weights.sum())
-        for block, rows in zip(self._blocks, self._rows, strict=True):
-            block.reweigh(weights[rows] / weight)
-        self.wins = np.sum([block.wins for block in self._blocks], axis=0)
-        found = maximize(
-            self.evaluate,
-            self.information,
-            last.log_worths_[self._first],
-            ridge=np.asarray(last.regularization / weight * self.counts, np.float64),
-            invariant=np.ones(self.n_classes),
-            max_iter=1,
-        )
-        theta = found.parameters - found.parameters.max()
-        moved = copy(last)._with_log_worths(last.items_, theta[self._class_of])
-        # At the very numbers of the solver, for which sums are kept.
-        return moved, self._log_prob(moved, theta)
-
-    def log_prob(self, model: PlackettLuce) -> Floats:
-        """Return the log-probability of each ranking."""
-        return self._log_prob(model, model.log_worths_[self._first])
-
-    def _log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
-        theta, result = theta - theta.max(), np.empty(len(self._rankings))
-        for block, rows in zip(self._blocks, self._rows, strict=True):
-            if block.split(theta) == [block]:
-                result[rows] = block.sum_up(theta).log_probs
-            else:
-                result[rows] = model.log_prob(self._rankings[rows])
-        return result
-
-    def penalty(self, model: PlackettLuce) -> float:
-        """Return what the fit of a model took from the log-likelihood."""
-        return float(model.regularization / 2 * np.sum(model.log_worths_**2))
+    return float(model.regularization / 2 * np.sum(model.log_worths_**2))
 
 
 class Run:
@@ -534,44 +395,6 @@ def log_shares(shares: Floats) -> Floats:
         return np.asarray(np.log(shares))
 
 
-# ---- Standard errors
-
-
-def _observed_information(mixture: RankingMixture, sample: Sample) -> Floats:
-    """Return the information on log-shares and log-worths, group by group (Louis 1982).
-
-    With s_g the score of a rater in group g and τ_g the probability of the group, it is the
-    expected information of rankings whose groups are known, minus the variance of the score over
-    the groups, Σ τ_g s_g s_gᵀ - s̄ s̄ᵀ, where s̄ is its mean.
-    """
-    em = EM(sample, mixture.models_[0], mixture.n_groups)
-    log_probs = log_probs_of(mixture.models_, sample.rankings)
-    state = em.evaluate(mixture.models_, log_probs, mixture.weights_)
-    weights, _ = em._weigh(state.memberships)
-    counts, shares, G, C = sample.counts, mixture.weights_, mixture.n_groups, len(mixture.items_)
-    known = np.zeros((G * (C + 1),) * 2)
-    known[:G, :G] = counts.sum() * (np.diag(shares) - np.outer(shares, shares))
-    mean = np.zeros((len(counts), len(known)))
-    for g, model in enumerate(mixture.models_):
-        own = slice(G + g * C, G + (g + 1) * C)
-        likelihood = Likelihood(replace(sample.rankings, weights=weights[:, g]))
-        prior = model.regularization * np.eye(C)
-        known[own, own] = likelihood.information(model.log_worths_) + prior
-        score = np.zeros_like(mean)
-        score[:, :G] = np.eye(G)[g] - shares
-        score[:, own] = sample.copies @ _scores(model, sample.rankings)
-        tau = state.memberships[:, [g]]
-        mean += tau * score
-        known -= score.T @ (counts[:, None] * tau * score)
-    return np.asarray(known + mean.T @ (counts[:, None] * mean))
-
-
-def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
-    """Return the derivatives of each ranking's log-probability in the log-worths."""
-    listed, rest, worths = find_gradients(rankings, model.log_worths_)
-    return np.asarray(listed.toarray() - np.outer(rest, worths))
-
-
 # ---- Raters, or single rankings, as units that are grouped or drawn
 
 
@@ -599,13 +422,6 @@ class Sample(NamedTuple):
     rankings: Rankings
     copies: csr_array
     counts: Floats
-
-    def take(self, units: NDArray[np.intp]) -> Sample:
-        """Return some of the units, and their rankings."""
-        copies = self.copies[units]
-        used = np.unique(copies.indices)
-        rankings = replace(self.rankings, weights=copies.T @ self.counts[units])[used]
-        return Sample(rankings, copies[:, used], self.counts[units])
 
 
 def merge_equal(rankings: Rankings) -> Sample:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -242,6 +243,25 @@ class PlackettLuce(WorthModel):
         theta = self._take_parameters(found)
         self.log_likelihood_ = weight * (found.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
+
+    def improve(self, rankings: Rankings) -> PlackettLuce:
+        """Model after one step of Newton's method from this one, for the rankings given.
+
+        Generalised EM needs no more: see `RankingMixture`.
+        """
+        class_of = alike_items(rankings)
+        _, first = np.unique(class_of, return_index=True)
+        weight = float(rankings.weights.sum())
+        likelihood = Likelihood(replace(rankings, weights=rankings.weights / weight), class_of)
+        found = maximize(
+            likelihood.evaluate,
+            likelihood.information,
+            self.log_worths_[first],
+            ridge=np.asarray(self.regularization / weight * likelihood.counts, np.float64),
+            invariant=np.ones(first.size),
+            max_iter=1,
+        )
+        return copy(self)._with_log_worths(rankings.items, found.parameters[class_of])
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Log-probability of each ranking, accurate for any ratio of worths."""
@@ -549,19 +569,16 @@ class Likelihood:
     the number of classes that they list.
     """
 
-    def __init__(
-        self, rankings: Rankings, class_of: NDArray[np.intp] | None = None, n_kept: int = 1
-    ) -> None:
+    def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
         rankings = keep_counted(rankings)
-        # Sums at log-worths that are used again, as far as they take little memory.
-        n_kept = min(n_kept, KEPT_ENTRIES // max(rankings.codes.size, 1))
+        keeps_sums = rankings.codes.size <= KEPT_ENTRIES
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
         if class_of is not None and class_of.max() + 1 < rankings.n_items:
             self.counts = np.bincount(class_of)
             rankings = _list_classes(rankings, class_of)
         self.n_classes = len(self.counts)
         self._blocks = [
-            Block(rankings[rows], self.counts, complete, n_kept)
+            Block(rankings[rows], self.counts, complete, keeps_sums)
             for rows, complete in split_by_width(rankings.n_listed, self.n_classes, FIT_CELLS)
         ]
         self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)

@@ -221,10 +221,10 @@ class Block:
     rankings: Rankings
     counts: NDArray[np.int64]
     complete: bool
-    n_kept: int = 0
+    keeps_sums: bool = False
 
     def __post_init__(self) -> None:
-        self._kept: dict[bytes, BlockSums] = {}
+        self._last_sums: tuple[bytes, BlockSums] | None = None
         self.stages: Stages = build_stages(self.rankings, self.counts, complete=self.complete)
         self.n_classes = len(self.counts)
         self.order = self.stages.order
@@ -234,12 +234,7 @@ class Block:
         self.chosen = self.stages.chosen[: self.depth]
         self.all_chosen = bool(self.chosen.all())
         self.has_rest = bool(self.stages.has_rest.any())
-        self.reweigh(self.rankings.weights)
-
-    def reweigh(self, weights: Floats) -> None:
-        """Give the rankings other weights."""
-        C = self.n_classes
-        self.rankings, self.weights = replace(self.rankings, weights=weights), weights
+        C, self.weights = self.n_classes, self.rankings.weights
         self.choices = self.chosen * self.weights
         self.wins = np.bincount(
             self.order[: self.depth].ravel(), self.choices.ravel(), minlength=C + 1
@@ -271,10 +266,10 @@ class Block:
         return self._last_split[1]
 
     def sum_up(self, theta: Floats) -> BlockSums:
-        """Return what the log-worths determine; the last ``n_kept`` of these are kept."""
-        key = theta.tobytes() if self.n_kept else b""
-        if key in self._kept:
-            return self._kept[key]
+        """What the log-worths determine; a fit asks twice for the same ones."""
+        key = theta.tobytes()
+        if self._last_sums is not None and self._last_sums[0] == key:
+            return self._last_sums[1]
         by_class = np.zeros(self.n_classes + 1)
         by_class[:-1] = self.counts * np.exp(theta)
         worths = by_class.take(self.order)
@@ -294,12 +289,10 @@ class Block:
             rest = np.log(remaining[tie.end, tie.column])
             choices.append(TiedClasses(theta[tie.members], tie.counts, rest, tie.taken))
             np.add.at(log_probs, tie.column, choices[-1].log_prob)
-        found = BlockSums(worths, remaining, totals, choices, log_probs)
-        if self.n_kept:
-            if len(self._kept) >= self.n_kept:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = found
-        return found
+        sums = BlockSums(worths, remaining, totals, choices, log_probs)
+        if self.keeps_sums:
+            self._last_sums = key, sums
+        return sums
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the weighted sum of `log_prob`, and the expected choices.

@@ -16,12 +16,12 @@ inputs and rates that differ by any factor; `TiedClasses` has its derivatives, f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, gammaln, loggamma, logsumexp, roots_genlaguerre
+from scipy.special import gammainccinv, gammaln, loggamma, logsumexp
 
 Floats = NDArray[np.float64]
 LOWEST = -37.0
@@ -30,12 +30,6 @@ MARGIN = 7.0
 """The largest value of the integrand is not its total: this much more of its logarithm counts."""
 CHUNK_CELLS = 1 << 17
 """How many cells, items by nodes by inputs, are computed at a time: they stay in the cache."""
-MOST_LAGUERRE = 8
-"""With more nodes, the rule of Gauss and Laguerre would take longer than the trapezoidal rule."""
-LAGUERRE_TAKEN = 50
-"""If more items count than this, the weights of the rule of Gauss and Laguerre lose digits."""
-SAFETY = 4.0
-"""The logarithm of the factor by which this error is kept below the tolerance."""
 SMALLEST_LOG = -600.0
 """Probabilities below exp of this are multiplied as logarithms."""
 CLASS_MARGIN = 44.0
@@ -47,8 +41,7 @@ def tied_log_prob(
 ) -> Floats:
     """Return the log-probability that ``taken`` of the tied items precede all of the rest.
 
-    If the group is slow compared with the rest, few nodes of Gauss and Laguerre are enough.
-    Otherwise the nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
+    The nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
     are computed for the first few of them only: twice the time means q + q (1 - q) instead of
     q, which loses no digits.
     """
@@ -56,63 +49,18 @@ def tied_log_prob(
     if taken == 1:
         # The first of all items is one of the group.
         return np.asarray(-np.logaddexp(0, -logsumexp(ratios, axis=0)))
-    if taken == 2 and np.abs(ratios).max() < -SMALLEST_LOG / 2:
-        return _log_prob_of_two(ratios)
     log_total, slowest = logsumexp(ratios, axis=0), ratios.min(axis=0)
     result = np.empty(log_total.size)
     # Inputs whose items ring at similar times share their nodes.
     by_time = np.argsort(-log_total)
     while by_time.size:
-        integrate, x = _choose_rule(float(log_total[by_time[0]]), taken, tolerance)
+        x = _tie_nodes(float(log_total[by_time[0]]), taken, tolerance)
         part, by_time = np.split(by_time, [max(1, CHUNK_CELLS // (len(ratios) * x.size))])
         if taken * (slowest[part].min() + x[0]) < SMALLEST_LOG:
             result[part] = integrate_logs(ratios[:, part], taken)
         else:
-            result[part] = integrate(ratios[:, part], taken, x)
+            result[part] = _integrate_by_octaves(ratios[:, part], taken, x)
     return result
-
-
-def _choose_rule(
-    log_total: float, taken: int, tolerance: float
-) -> tuple[Callable[[Floats, int, Floats], Floats], Floats]:
-    """Return the rule of integration for groups of at most this total rate, and its nodes x."""
-    # The rule of Gauss and Laguerre integrates exp(-A r t) with an error of about (A / (A + 2))^2n.
-    total = np.exp(np.clip(log_total, LOWEST, -LOWEST))
-    needed = int(np.ceil((np.log(tolerance) - SAFETY) / np.log(total / (total + 2)) / 2))
-    if needed <= MOST_LAGUERRE and taken <= LAGUERRE_TAKEN:
-        return _integrate_by_laguerre, np.log(_laguerre(needed, taken)[0])
-    lowest = _lowest(log_total, taken, np.log(tolerance))
-    return _integrate_by_octaves, tie_nodes(taken, tolerance, lowest)
-
-
-@lru_cache
-def _laguerre(n: int, taken: int) -> tuple[Floats, Floats]:
-    """Return nodes r t and weights of the integral of P(N ≥ m | r t) exp(-r t).
-
-    The weight function is (r t)^m exp(-r t), as P(N ≥ m) is about proportional to (r t)^m.
-    """
-    nodes, weights = roots_genlaguerre(n, taken)
-    return nodes, weights / nodes**taken
-
-
-def _integrate_by_laguerre(ratios: Floats, taken: int, x: Floats) -> Floats:
-    nodes, weights = _laguerre(x.size, taken)
-    rung = -np.expm1(-np.exp(ratios) * nodes[:, None, None])
-    return np.asarray(np.log(weights @ _at_least(rung, taken)))
-
-
-def _log_prob_of_two(ratios: Floats) -> Floats:
-    """Return the log-probability that two of the items come first: Σ_i v_i/T (G - v_i)/(T - v_i).
-
-    G is the worth of the group, T that of all items; the others of a group are added up.
-    """
-    largest = np.maximum(ratios.max(axis=0), 0)
-    worths, rest = np.exp(ratios - largest), np.exp(-largest)
-    others = np.zeros(worths.shape)
-    np.cumsum(worths[:-1], axis=0, out=others[1:])
-    others[:-1] += np.cumsum(worths[:0:-1], axis=0)[::-1]
-    pairs = (worths * others / (others + rest)).sum(axis=0)
-    return np.asarray(np.log(pairs / (worths.sum(axis=0) + rest)))
 
 
 def _integrate_by_octaves(ratios: Floats, taken: int, x: Floats) -> Floats:
@@ -139,14 +87,11 @@ def ring_by_octaves(rates: Floats, x: Floats) -> Floats:
     return rung
 
 
-def tie_nodes(taken: int, tolerance: float, lowest: float | None = None) -> Floats:
-    """Return nodes of the trapezoidal rule, in whole octaves from ``lowest`` upwards.
-
-    Without ``lowest``, they suit groups of any rates.
-    """
+def _tie_nodes(log_total: float, taken: int, tolerance: float) -> Floats:
+    """Nodes of the trapezoidal rule for groups of at most this total rate, in whole octaves."""
     # To the right, the integrand is at most exp((m + 1) x - e^x).
     highest = np.log(gammainccinv(taken + 1, tolerance))
-    lowest = float(np.log(tolerance)) if lowest is None else lowest
+    lowest = _lowest(log_total, taken, np.log(tolerance))
     return _fill_octaves(lowest, highest, _nodes_per_octave(taken, tolerance))
 
 
