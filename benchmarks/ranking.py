@@ -303,7 +303,7 @@ def preflib_files(rng: np.random.Generator) -> list[Result]:
         )
         assert sorted(map(sorted, peer.orders[0])) == sorted(map(sorted, first))
         work = f"reading 340,000 entries of PrefLib's {ending} ({name})"
-        results.append(Result(work, "preflibtools", ours, theirs, 4))
+        results.append(Result(work, "preflibtools", ours, theirs, 0.5))
     return results
 
 

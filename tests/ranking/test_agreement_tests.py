@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import chi2, friedmanchisquare, kendalltau, spearmanr, t
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError
-from rankshot.ranking import agreement, compare_groups, concordance
+from rankshot.ranking import agreement, concordance
 
 FANO = ["abd", "bce", "cdf", "deg", "aef", "bfg", "acg"]
 
@@ -146,46 +145,6 @@ def test_intervals_contain_the_w_of_other_raters(n_compared, spread, n):
         low, high = found.interval
         covered.append(low <= found.chance + truth * (1 - found.chance) <= high)
     assert 0.92 <= np.mean(covered) <= 0.985
-
-
-# ---- Groups
-
-
-def test_groups_are_compared_by_all_assignments(rng):
-    votes = draw(rng, 8, "abc")
-    places = votes.positions().astype(float)
-
-    def between(one):
-        two = [i for i in range(8) if i not in one]
-        means = [places[[*rows]].mean(axis=0) for rows in (one, two)]
-        return sum(4 * ((mean - places.mean(axis=0)) ** 2).sum() for mean in means)
-
-    every = np.array([between(one) for one in combinations(range(8), 4)])
-    found = compare_groups(votes, ["x"] * 4 + ["y"] * 4, random_state=0)
-    assert found.statistic == pytest.approx(every[0])
-    assert found.p_value == pytest.approx(np.mean(every >= every[0] - 1e-9), abs=0.02)
-
-
-def test_raters_belong_to_groups_with_all_of_their_rankings(rng):
-    once = draw(rng, 8, raters=list("abcdefgh"))
-    labels = np.array(["x", "y"] * 4)
-    alone = compare_groups(once, labels, random_state=0)
-    thrice = rs.Rankings.concatenate([once] * 3)
-    together = compare_groups(thrice, np.tile(labels, 3), random_state=0)
-    assert together.p_value == alone.p_value
-    assert together.n_raters == (4, 4)
-    with pytest.raises(RankshotError, match="has rankings in several groups"):
-        compare_groups(thrice, np.arange(24) < 3)
-
-
-def test_groups_of_subsets_differ_if_their_orders_do(rng):
-    sets = [sorted(rng.permutation(list("abcdef"))[:3]) for _ in range(30)]
-    orders = [one if i % 2 else one[::-1] for i, one in enumerate(sets)]
-    votes = rs.Rankings.from_orders(orders, kind="subset")
-    found = compare_groups(votes, ["up" if i % 2 else "down" for i in range(30)], random_state=0)
-    assert found.p_value < 0.001
-    assert np.all(np.diff(found.mean_places[found.groups.index("up")]) > 0)
-    assert compare_groups(votes, ["x"] * 15 + ["y"] * 15, random_state=0).p_value > 0.01
 
 
 def test_a_higher_level_and_more_resamples_are_what_they_say(rng):

@@ -234,13 +234,3 @@ def test_one_long_ranking_needs_no_table_of_pairs():
     with refuses("rankings", 50_000):
         rs.kemeny(two)
     assert len(rs.borda(two).order) == 1
-
-
-def test_progress_is_shown_if_asked_for(capsys):
-    # Eleven cyclic orders: their consensus needs the steps of a solver.
-    items = list("abcdefghijk")
-    cyclic = rs.Rankings.from_orders([items[i:] + items[:i] for i in range(11)])
-    rs.kemeny(cyclic, "exact")
-    assert capsys.readouterr().err == ""
-    rs.kemeny(cyclic, "exact", verbose=True)
-    assert "kemeny: " in capsys.readouterr().err

@@ -12,7 +12,6 @@ import rankshot as rs
 from random_rankings import tied_groups
 from rankshot.ranking import distances
 from rankshot.ranking.distances import (
-    ListDistances,
     compare_common_items,
     mean_distance_by_places,
 )
@@ -113,16 +112,6 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     for found in (rs.ranking.mean_kendall_distance(both, k=k), by_places):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_distances_from_strict_lists_by_one_table(random_rankings, rng):
-    """Lists of several lengths with ties, some of which k cuts, against the tables of places."""
-    for k in range(1, 8):
-        rankings = random_rankings(n_items=7, n=40)
-        lists = rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1)[:, :k]
-        strict = rs.Rankings.from_item_numbers(lists, items=rankings.items)
-        found = ListDistances(rankings, k).measure(lists)
-        np.testing.assert_allclose(found, mean_distance_by_places(rankings, strict, k), atol=1e-12)
 
 
 def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):

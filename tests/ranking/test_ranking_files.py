@@ -11,6 +11,8 @@ from hypothesis import given, settings, strategies as st
 from random_rankings import orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 from rankshot.ranking import ranking_files as files
+from rankshot.ranking.ranking_files import read_with_layout
+from refusals import refuses
 
 ABC = ["a", "b", "c"]
 
@@ -252,3 +254,24 @@ def test_files_of_other_programs_are_read(tmp_path, end, space):
     found = read_rankings(path)
     assert found.orders() == [["a", ["b", "c"]], [["b", "c"], "a"], ["b"]]
     assert found.weights.tolist() == [3, 10, 1]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet", "records", "frame"])
+def test_fields_are_used_or_named(tmp_path, ending):
+    pandas = pytest.importorskip("pandas")
+    records = [{"ranking": ["a", ["b", "c"]], "judge": "ann", "length": 3}]
+    tied = [{**records[0], "ranking": [["a"], ["b", "c"]]}]
+    table, path = pandas.DataFrame(tied), tmp_path / f"rankings{ending}"
+    if ending == ".jsonl":
+        path.write_text(json.dumps(records[0]))
+    elif ending == ".parquet":
+        table.to_parquet(path)
+    source = {"records": records, "frame": table}.get(ending, path)
+    found, reading = read_with_layout(source)
+    assert found.orders() == [["a", ["b", "c"]]]
+    assert found.raters.tolist() == ["ann"]
+    assert (reading.layout, reading.unused) == ("rankings", ("length",))
+    assert reading.used == {"ranking": "ranking", "judge": "rater"}
+    assert read_rankings(source, rater="length").raters.tolist() == ["3"]
+    with refuses("score"):
+        read_rankings(source, score="length")

@@ -49,10 +49,6 @@ def log_odds(table):
     return lambda: rs.BabingtonSmith.from_log_odds(table, items=["a", "b"])
 
 
-def groups(labels):
-    return lambda: rs.ranking.compare_groups(VOTES, labels)
-
-
 def mixture(**options):
     return lambda: rs.RankingMixture(**options).fit(VOTES)
 
@@ -112,9 +108,6 @@ ARGUMENTS = [
     (lambda: rs.ranking.summarize(VOTES, model=rs.Mallows), "model"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit", 0),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit", 1),
-    (groups(np.repeat(["x", "y"], 2)[1:]), "groups"),
-    (groups("xy"), "groups"),
-    (groups(["x", "x"]), "groups", "x"),
     (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "regularization", -1),
     (lambda: rs.PlackettLuce.from_worths({"b": 0}), "worths", 0, "item 'b'"),
     (lambda: WORTHS.sample(0), "n", 0),

@@ -131,7 +131,7 @@ def say_layout(reading: Reading | None, items: Iterable[str]) -> None:
     from rankshot.ranking.ballots import LAYOUTS
 
     if reading is not None:
-        say(f"read as {LAYOUTS[reading.layout]}; items: {join_some(items)}")
+        say(f"read as {LAYOUTS.get(reading.layout, reading.layout)}; items: {join_some(items)}")
         say(str(reading))
 
 

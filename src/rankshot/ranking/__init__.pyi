@@ -1,8 +1,6 @@
 from .agreement_tests import (
     Agreement as Agreement,
-    GroupComparison as GroupComparison,
     agreement as agreement,
-    compare_groups as compare_groups,
 )
 from .consensus.kemeny import (
     Consensus as Consensus,

@@ -1,8 +1,7 @@
-"""How much raters agree, with a test and an interval; and whether groups of raters differ."""
+"""How much raters agree, with a test and an interval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import InputError, RankshotError, format_count
+from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import number_labels, require_one_each
+from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
@@ -32,8 +31,6 @@ MANY_CELLS = 200_000
 """Raters times items: for more, the jackknife has fewer parts."""
 MOST_PARTS, FEW_PARTS = 200, 20
 """The jackknife leaves out one rater at a time, or one of this many parts of them."""
-N_ASSIGNMENTS = 9999
-"""How often raters are assigned to groups at random."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,115 +321,3 @@ def _expect_own(units: _Units, metric: Floats) -> Floats:
     within = compared @ np.diag(metric) - np.sum(compared @ metric * compared, axis=1) / size
     own = np.sum(units.deviations @ metric * units.deviations, axis=1)
     return np.asarray(np.where(units.one_set, squares * within / np.maximum(size - 1, 1), own))
-
-
-# ---- Groups of raters
-
-
-@dataclass(frozen=True, eq=False)
-class GroupComparison:
-    """A test of whether groups of raters differ.
-
-    Attributes
-    ----------
-    groups : tuple of str
-    n_raters : tuple of int
-        How many raters each group has.
-    mean_places : ndarray of shape (groups, items)
-        The mean place of each item in each group, less the mean of all places; NaN for an item
-        that nobody in the group compared.
-    items : tuple of str
-    statistic : float
-        The sum of squares of mean places between groups.
-    p_value : float
-        The probability of a statistic at least this large if raters are assigned to groups at
-        random.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["tea", "milk", "beer"]] * 4 + [["tea", "beer", "milk"]] +
-    ...     [["beer", "milk", "tea"]] * 4)
-    >>> found = rs.ranking.compare_groups(votes, ["old"] * 5 + ["young"] * 4, random_state=0)
-    >>> found
-    old (5 raters) and young (4 raters): p = 0.0085
-    >>> dict(zip(found.items, found.mean_places.round(1).T.tolist()))
-    {'beer': [0.8, -1.0], 'milk': [0.2, 0.0], 'tea': [-1.0, 1.0]}
-    """
-
-    groups: tuple[str, ...]
-    n_raters: tuple[int, ...]
-    items: tuple[str, ...]
-    mean_places: Floats
-    statistic: float
-    p_value: float
-
-    def __repr__(self) -> str:
-        sizes = zip(self.groups, self.n_raters, strict=True)
-        *first, last = (f"{group} ({format_count(n, 'rater')})" for group, n in sizes)
-        return f"{', '.join(first)} and {last}: p = {self.p_value:.2g}"
-
-
-def compare_groups(
-    rankings: Rankings, groups: Iterable[object], *, random_state: Seed = None
-) -> GroupComparison:
-    """Test whether the mean places of items differ between groups of raters.
-
-    Raters are assigned to groups of the same sizes at random, 9,999 times. The test holds for
-    few raters, ties, top-K lists and subsets.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        All rankings of a rater together count as one.
-    groups : sequence of str
-        The group of each ranking. All rankings by one rater must have the same group.
-    random_state : int or numpy.random.Generator, optional
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b"]] * 8 + [["b", "a"]] * 8)
-    >>> rs.ranking.compare_groups(votes, ["x", "y"] * 8, random_state=0).p_value
-    1.0
-    """
-    rankings = require_one_subject(rankings)
-    labels = np.array([str(label) for label in require_one_each(groups, len(rankings), "groups")])
-    units = _find_units(rankings)
-    names, labelled = np.unique(labels[rankings.weights > 0][units.rows], return_inverse=True)
-    group = np.empty(len(units.names), np.int64)
-    group[units.unit] = labelled
-    if np.any(mixed := group[units.unit] != labelled):
-        who = units.names[units.unit[mixed.argmax()]]
-        raise InputError("groups", who, "has rankings in several groups")
-    if len(names) < 2:
-        raise InputError(
-            "groups", str(names[0]), "is the only label; two different ones are needed"
-        )
-    rng = require_generator(random_state)
-    statistic, mean_places = _between_groups(units, group[None], len(names))
-    extreme = 0
-    for rows in row_blocks(N_ASSIGNMENTS, len(names) * group.size):
-        drawn = rng.permuted(np.tile(group, (rows.stop - rows.start, 1)), axis=1)
-        found, _ = _between_groups(units, drawn, len(names))
-        extreme += int((found >= statistic[0] * (1 - 1e-9)).sum())
-    return GroupComparison(
-        tuple(names.tolist()),
-        tuple(np.bincount(group).tolist()),
-        units.rankings.items,
-        mean_places[:, 0],
-        float(statistic[0]),
-        (1 + extreme) / (1 + N_ASSIGNMENTS),
-    )
-
-
-def _between_groups(units: _Units, groups: Ints, n_groups: int) -> tuple[Floats, Floats]:
-    """Return the statistic of each row of groups of raters, and the mean places in each group."""
-    members = (groups == np.arange(n_groups)[:, None, None]).astype(float)
-    totals, counts = members @ units.deviations, members @ units.compared.astype(float)
-    with np.errstate(invalid="ignore"):
-        means = totals / counts
-        overall = totals.sum(axis=0) / counts.sum(axis=0)
-    squares = np.where(counts > 0, counts * (means - overall) ** 2, 0.0)
-    return np.asarray(squares.sum(axis=(0, 2))), np.asarray(means)

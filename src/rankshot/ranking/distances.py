@@ -13,7 +13,6 @@ from rankshot.core.arrays import BLOCK_CELLS, row_blocks
 from rankshot.core.errors import InputError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.construction import row_starts
 from rankshot.ranking.matrices import (
     ABSENT,
     levels,
@@ -30,10 +29,6 @@ MANY_ITEMS = 2000
 """Two rankings of more items are compared by sorting: their pairs of items are not listed."""
 DENSE_ADVANTAGE = 30
 """A dense product does this many multiplications in the time of one of a sparse product."""
-DENSE_LISTS = 3
-"""Strict lists of more than one in this many items are compared faster by `kendall_distance`."""
-TABLE_CELLS = 4 * BLOCK_CELLS
-"""The size of a table that is made once for some rankings."""
 MOST_PLACES = 16_000
 """A table of the pairs of more places takes more than 1 GB."""
 
@@ -363,7 +358,7 @@ class _Shares(NamedTuple):
     outside: Floats
 
     @classmethod
-    def of(cls, size: NDArray[np.number], begin: NDArray[np.number], k: Ints | int) -> _Shares:
+    def of(cls, size: Floats, begin: Floats, k: Ints) -> _Shares:
         """Return the shares of groups of ``size`` items, with ``begin`` items before them."""
         taken = np.clip(k - begin, 0, size)
         left = size - taken
@@ -397,117 +392,6 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
     n_left = table.sum(axis=(2, 3)) - k
     return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
-
-
-# ---- Mean distances of some rankings from many strict lists
-
-
-class ListDistances:
-    """Mean top-k distances of some rankings, with ties or without, from any number of strict lists.
-
-    If one side is strict, the mean distance is a constant of the ranking, plus a sum over the items
-    of the list (an amount, and a share of its place), minus a sum over its ordered pairs of items.
-    Only items that the ranking lists, and pairs of them, have such amounts: a sparse table of them
-    is made once, and the time for a list depends on the items that it shares with the rankings.
-
-    Let F[i, j] be the probability that the ranking has i before j, within its first k, and O[i, j]
-    that it leaves out both. A list with i before j counts F[j, i]; if it leaves out both, it counts
-    1 - O[i, j]. A sum over all j, less those before i, has the form above, since all items that a
-    ranking does not list are alike in it.
-    """
-
-    def __init__(self, rankings: Rankings, k: int) -> None:
-        cut = rankings.top(k)
-        n, C = len(cut), cut.n_items
-        begin, size, row, _ = cut.groups
-        group, rest = _Zone.of(size, begin, k, C), _Zone.of(C - cut.n_listed, cut.n_listed, k, C)
-        lost = np.bincount(row, size * group.lost, n) + (C - cut.n_listed) * rest.lost
-        self._constant = k * (rest.passed + rest.lost) - lost / 2 + _count_pairs(C - k)
-        self._constant -= _count_pairs(k) * (rest.before + rest.outside)
-        # What an item counts in addition to one that is not listed
-        other = rest.take(row)
-        amount = group.passed - other.passed + group.lost - other.lost
-        amount -= (k - 1) * (group.inside - other.before + group.out * other.out - other.outside)
-        number = np.repeat(np.arange(row.size), size)
-        entry, codes = group.take(number), cut.codes.astype(np.int64)
-        parts = [(codes, cut.entry_rows, amount[number]), (C + codes, cut.entry_rows, entry.inside)]
-        for these, cells in cut.lists.rows_by_size():
-            # The first item of these pairs is one of the first k; if k cuts its tie, see below.
-            earlier, later = np.triu_indices(min(k, cells.shape[1]), 1, cells.shape[1])
-            i, j, of = cells[:, earlier], cells[:, later], rest.take(these[:, None])
-            value = of.before + of.outside - entry.out[j] * of.out
-            is_tied = number[i] == number[j]
-            for first, second, less in ((i, j, 0.0), (j, i, entry.inside[j])):
-                counted = np.where(entry.out[i] > 0, 0.0, np.where(is_tied, 0.5, less) - value)
-                some = np.nonzero(counted)
-                keys = 2 * C + C * codes[first[some]] + codes[second[some]]
-                parts.append((keys, these[some[0]], counted[some]))
-        keys, rows, amounts = map(np.concatenate, zip(*parts, strict=True))
-        self._keys, place = np.unique(keys, return_inverse=True)
-        self._amounts = csr_array((amounts, (place, rows)), shape=(self._keys.size, n))
-        # Pairs within a tie that k cuts are alike, and may be many: they are counted.
-        self._per_pair = np.zeros(n)
-        is_cut = group.out > 0
-        alike = (group.before - group.inside + group.outside - 2 * group.out * other.out)[is_cut]
-        self._per_pair[row[is_cut]] = alike + (other.before + other.outside)[is_cut]
-        cells = np.flatnonzero(is_cut[number])
-        tied = np.ones(cells.size), (codes[cells], cut.entry_rows[cells])
-        self._tied = csr_array(tied, shape=(C, n))
-        self._n_items = C
-
-    @staticmethod
-    def is_faster(rankings: Rankings, k: int, *, is_strict: bool) -> bool:
-        """Return whether this is faster than `mean_kendall_distance`, and its table is small."""
-        is_short = not is_strict or DENSE_LISTS * k <= rankings.n_items
-        return is_short and k * int(rankings.n_listed.sum()) <= TABLE_CELLS
-
-    def measure(self, lists: NDArray[np.integer]) -> Floats:
-        """Return the distances, one row per ranking, from lists of k item numbers, best first."""
-        (n, k), C, codes = lists.shape, self._n_items, lists.astype(np.int64)
-        earlier, later = np.triu_indices(k, 1)
-        keys = np.hstack([codes, C + codes, 2 * C + C * codes[:, earlier] + codes[:, later]])
-        times = np.concatenate([np.ones(k), np.arange(k), np.ones(earlier.size)])
-        place = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
-        is_known = self._keys[place] == keys
-        starts = row_starts(is_known.sum(axis=1))
-        found = np.broadcast_to(times, keys.shape)[is_known], place[is_known], starts
-        distance = (csr_array(found, shape=(n, self._keys.size)) @ self._amounts).toarray()
-        if self._tied.nnz:
-            member = np.ones(codes.size), codes.ravel(), np.arange(0, codes.size + 1, k)
-            shared = (csr_array(member, shape=(n, C)) @ self._tied).toarray()
-            distance -= self._per_pair * _count_pairs(shared)
-        return np.asarray(np.ascontiguousarray(distance.T) + self._constant[:, None])
-
-
-class _Zone(NamedTuple):
-    """What items at one place of a ranking count: their `_Shares`, and sums over other items.
-
-    ``passed``: how many items precede one of them, within the first k. ``lost``: how many are left
-    out together with it.
-    """
-
-    inside: Floats
-    before: Floats
-    outside: Floats
-    passed: Floats
-    lost: Floats
-
-    @classmethod
-    def of(cls, size: Ints, begin: Ints, k: int, n_items: int) -> _Zone:
-        """Return the zones of ``size`` tied items, with ``begin`` items before them."""
-        share = _Shares.of(size, begin, k)
-        out = 1 - share.inside
-        lost = out * (n_items - k - size * out) + (size - 1) * share.outside
-        return cls(*share, np.minimum(begin, k) + (size - 1) * share.before, lost)
-
-    @property
-    def out(self) -> Floats:
-        """The probability that an item is left out."""
-        return 1 - self.inside
-
-    def take(self, index: NDArray[np.integer]) -> _Zone:
-        """Return the zones with these numbers."""
-        return _Zone(*(column[index] for column in self))
 
 
 # ---- Distances of raters: between two rankings of each, and from the majority of the others

@@ -11,7 +11,7 @@ from contextlib import closing
 from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import Any, BinaryIO, Literal, TextIO, cast
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
-from rankshot.core.tables import find_column, import_pyarrow, open_parquet
+from rankshot.core.tables import as_frame, find_column, import_pyarrow, open_parquet
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
 from rankshot.ranking.column_meanings import Reading, find_role
@@ -159,24 +159,28 @@ def read_with_layout(
     columns: Mapping[str, str] | None = None,
     **named: str,
 ) -> tuple[Rankings, Reading | None]:
-    """Return what `read_rankings` does, and how a table was read; None for other files."""
+    """Rankings, and which columns or fields they are from; None for PrefLib's files."""
     if kind is not None:
         require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
     named = {**(columns or {}), **named}
     require_arguments(named, COLUMN_ARGUMENTS)
-    if isinstance(path, (str, Path)):
-        path = Path(path)
-        ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
-        if has_rankings(path):
-            given = {"layout": layout, "ignore": ignore, "missing": missing, **named}
-            if what := [name for name, value in given.items() if value is not None]:
-                raise InputError(
-                    what[0], given[what[0]], "applies to tables of votes or ballots, not rankings",
-                    where=str(path),
-                )  # fmt: skip
-            return _read_file(path, ending, items, kind, on_error), None
+    is_file = isinstance(path, (str, Path)) and has_rankings(Path(path))
+    records = None if is_file else _find_records(path)
+    if is_file or records is not None:
+        where = str(path) if is_file else "table"
+        tables_only = {"layout": layout, "ignore": ignore, "missing": missing, **named}
+        rater = tables_only.pop("rater", None)
+        if unused := [name for name, value in tables_only.items() if value is not None]:
+            raise InputError(
+                unused[0], tables_only[unused[0]],
+                "applies to tables of votes or ballots, not rankings", where=where,
+            )  # fmt: skip
+        if records is None:
+            return _read_file(Path(cast("str", path)), items, kind, on_error, rater)
+        reader = _RecordReader(where, items, kind, rater)
+        return reader.build(records, lambda row: f"{where}: row {row}"), reader.reading()
     ignored, outcomes = split_names(ignore), named.pop("outcomes", None)
     table = ColumnReader(path, split_names(missing), on_error)
     of_votes = {*named} & VOTE_ARGUMENTS or ({"outcomes"} if outcomes else set())
@@ -216,21 +220,36 @@ def split_names(names: str | Iterable[str] | None) -> list[str] | None:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
+def _find_records(table: object) -> list[Any] | None:
+    """Records of a data frame, or of what looks like one, if it has rankings as lists."""
+    if isinstance(table, (list, tuple)):
+        return [*table] if table and isinstance(table[0], dict) and "ranking" in table[0] else None
+    frame = None if isinstance(table, (str, Path, dict)) else as_frame(table)
+    if frame is None or "ranking" not in frame.columns or not len(frame):
+        return None
+    records = frame.rows(named=True)
+    for record in records if isinstance(records[0]["ranking"], (list, np.ndarray)) else ():
+        record["ranking"] = [
+            x.tolist() if isinstance(x, np.ndarray) else x for x in record["ranking"]
+        ]
+    return records if isinstance(records[0]["ranking"], list) else None
+
+
 def _read_file(
-    path: Path, ending: str, items: Iterable[object] | None, kind: Kind | None, on_error: str
-) -> Rankings:
-    """Read a file of rankings, which is not a table of votes or ballots."""
+    path: Path, items: Iterable[object] | None, kind: Kind | None, on_error: str, rater: str | None
+) -> tuple[Rankings, Reading | None]:
+    """Rankings of a file that is not a table of votes or ballots."""
     skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
-    if ending.removesuffix(PACKED) in JSONL_ENDINGS:
-        with closing(read_lines(path)) as lines:
-            return parse_jsonl(lines, items, path, kind, skips=skips)
-    if skips:
-        raise InputError(
-            "on_error", on_error, f"applies to tables and JSON lines, not {ending}", where=str(path)
-        )
-    if ending in PREFLIB_ENDINGS:
-        return read_preflib(path, items, kind or "top")
-    return _read_parquet(path, items, kind)
+    reader = _RecordReader(path, items, kind, rater)
+    if path.suffix in PREFLIB_ENDINGS or path.suffix == ".parquet":
+        if skips:
+            rule = f"applies to tables and JSON lines, not {path.suffix}"
+            raise InputError("on_error", on_error, rule, where=str(path))
+        if path.suffix in PREFLIB_ENDINGS:
+            return read_preflib(path, items, kind or "top"), None
+        return reader.read_parquet(path), reader.reading()
+    with closing(read_lines(path)) as lines:
+        return reader.read_lines(lines, skips=skips), reader.reading()
 
 
 def has_rankings(path: Path) -> bool:
@@ -304,155 +323,177 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
             write_preflib(rankings, stream, path)
 
 
-# ---- Records: a ranking as a line of JSON or a row of Parquet
+# ---- Records: a ranking as a line of JSON, or a row of Parquet or of a data frame
 
 
-def parse_jsonl(
-    lines: Iterator[tuple[int, str]],
-    items: Iterable[object] | None,
-    path: NamedFile,
-    kind: Kind | None = None,
-    *,
-    skips: bool = False,
-) -> Rankings:
-    """Rankings of numbered lines; ``path`` is for messages.
+class _RecordReader:
+    """Reads rankings from records, and notes their fields.
 
-    With ``skips``, a warning counts the lines that cannot be read.
+    Parameters
+    ----------
+    path : Path or str
+        The file, for messages.
+    items, kind
+        As for `read_rankings`.
+    rater : str, optional
+        The field that says who gave a ranking.
     """
-    names = None if items is None else as_names(items)
-    parts, problems, n = [], [], 0
-    for portion in iter(lambda: list(islice(lines, ROWS_AT_ONCE)), []):
-        n += len(portion)
-        readable = portion
-        if skips:
-            readable, unreadable = find_readable(
-                portion, lambda some: _read_lines(some, names, path, kind)
-            )
-            problems += [text for _, text in unreadable]
-        if readable:
-            rankings, records, where = _read_lines(readable, names, path, kind)
-            if kind is None:
-                # Not a matter of single lines: none is skipped for it.
-                _require_kinds(records, {*rankings.items}, where)
-            parts.append(rankings)
-    if problems and not parts:
-        raise InputError(
-            "file",
-            NO_VALUE,
-            f"has no line that can be read; the first: {problems[0]}",
-            where=str(path),
+
+    def __init__(
+        self,
+        path: NamedFile | str,
+        items: Iterable[object] | None,
+        kind: Kind | None,
+        rater: str | None,
+    ) -> None:
+        self._path, self._kind, self._rater = path, kind, rater
+        self._items = None if items is None else as_names(items)
+        self._fields: dict[str, None] = {}
+
+    def reading(self) -> Reading:
+        """Fields that were used, as what, and those that were not."""
+        rater = self._find_rater()
+        used = {name: "rater" if name == rater else name for name in self._fields}
+        used = {name: role for name, role in used.items() if role in FIELDS}
+        unused = tuple(name for name in self._fields if name not in used)
+        return Reading("rankings", used, unused)
+
+    def build(self, records: list[Any], where: Where) -> Rankings:
+        """Rankings of records; a field that is null is left out."""
+        for row, record in enumerate(records):
+            if type(record) is not dict or type(record.get("ranking")) is not list:
+                raise InputError(
+                    "line", record, 'must be an object with a list "ranking"', where=where(row)
+                )
+            if new := record.keys() - self._fields.keys():
+                for field in new:
+                    _refuse_misspelt_field(field, where(row))
+                self._fields |= dict.fromkeys(record)
+
+        def column(field: str, default: Any = None) -> list[Any]:
+            return [default if (x := record.get(field)) is None else x for record in records]
+
+        rankings = Rankings.from_orders(
+            column("ranking"),
+            items=self._items,
+            targets=column("target"),
+            sources=column("source"),
+            raters=column(self._find_rater()),
+            weights=column("weight", 1),
+            kind=column("kind", self._kind or "top"),
+            where=where,
         )
-    if problems:
-        warn_of_skipped(len(problems), n, problems)
-    return _join_portions(parts, names, path)
+        ks = column("k")
+        if all(k is None for k in ks):
+            return rankings
+        lengths = rankings.lengths.copy()
+        for row, (k, most) in enumerate(zip(ks, rankings.n_listed.tolist(), strict=True)):
+            if k is not None:
+                with prefix_errors(where(row)):
+                    lengths[row] = require_whole_number("k", k, most)
+        return rankings.top(lengths)
 
+    def read_lines(self, lines: Iterator[tuple[int, str]], *, skips: bool) -> Rankings:
+        """Rankings of numbered lines; with ``skips``, a warning counts those that are not read."""
+        parts: list[Rankings] = []
+        problems: list[str] = []
+        n = 0
+        for portion in iter(lambda: list(islice(lines, ROWS_AT_ONCE)), []):
+            n += len(portion)
+            readable = portion
+            if skips:
+                readable, unreadable = find_readable(portion, self._build_lines)
+                problems += [text for _, text in unreadable]
+            if readable:
+                rankings, records = self._build_lines(readable)
+                if self._kind is None:
+                    # Not a matter of single lines: none is skipped for it.
+                    self._require_kinds(records, {*rankings.items}, readable)
+                parts.append(rankings)
+        if problems and not parts:
+            rule = f"has no line that can be read; the first: {problems[0]}"
+            raise InputError("file", NO_VALUE, rule, where=str(self._path))
+        if problems:
+            warn_of_skipped(len(problems), n, problems)
+        return self._join(parts, self._items)
 
-def _read_lines(
-    lines: list[tuple[int, str]],
-    items: tuple[str, ...] | None,
-    path: NamedFile,
-    kind: Kind | None,
-) -> tuple[Rankings, list[dict[str, Any]], Where]:
-    """Rankings of some lines, what the lines have, and the function that names a line."""
-    records: list[Any] = []
-    decode = json.JSONDecoder().decode
-    for number, line in lines:
-        try:
-            records.append(decode(line))
-        except (ValueError, RecursionError) as error:
+    def _build_lines(self, lines: list[tuple[int, str]]) -> tuple[Rankings, list[Any]]:
+        """Rankings of some lines, and what the lines have."""
+        records: list[Any] = []
+        decode = json.JSONDecoder().decode
+        for number, line in lines:
+            try:
+                records.append(decode(line))
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    "line", line, f"is not JSON ({error})", where=f"{self._path}:{number}"
+                ) from None
+        return self.build(records, lambda row: f"{self._path}:{lines[row][0]}"), records
+
+    def read_parquet(self, path: Path) -> Rankings:
+        """Rankings of a Parquet file, one per row."""
+        parts: list[Rankings] = []
+        with open_parquet(path) as file:
+            names = self._items = self._items or _read_item_names(file, path)
+            self._fields |= dict.fromkeys(file.schema_arrow.names)
+            columns = [*_find_fields(file.schema_arrow, path), *([self._rater] * bool(self._rater))]
+            begin = 0
+            groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
+            for batch in chain.from_iterable(group.to_batches(ROWS_AT_ONCE) for group in groups):
+                records = batch.to_pylist()
+                for record in records:
+                    # Programs without missing whole numbers write floats.
+                    if (k := record.get("k")) and k % 1 == 0:
+                        record["k"] = int(k)
+
+                def where(row: int, begin: int = begin) -> str:
+                    return f"{path}: row {begin + row}"
+
+                parts.append(self.build(records, where))
+                begin += len(records)
+        return self._join(parts, names)
+
+    def _join(self, portions: list[Rankings], items: tuple[str, ...] | None) -> Rankings:
+        """Rankings of all portions, over ``items`` or those that occur in any, sorted."""
+        if not portions:
+            raise InputError("file", NO_VALUE, "contains no rankings", where=str(self._path))
+        names = items or tuple(sorted({item for portion in portions for item in portion.items}))
+        return Rankings.concatenate(portion.change_items(names) for portion in portions)
+
+    def _find_rater(self) -> str:
+        """Name of the field that says who gave a ranking: "rater", or one with such a name."""
+        if self._rater is not None:
+            find_column([*self._fields], self._rater, str(self._path))
+            return self._rater
+        people = [field for field in self._fields if find_role(field) == "rater"]
+        if len(people) > 1 and "rater" not in people:
             raise InputError(
-                "line", line, f"is not JSON ({error})", where=f"{path}:{number}"
-            ) from None
+                "rater", ", ".join(people), "may all say who gave a ranking", where=str(self._path),
+                hint=f"choose with {' or '.join(f'rater={name!r}' for name in people)}",
+            )  # fmt: skip
+        return people[0] if people and "rater" not in people else "rater"
 
-    def where(row: int) -> str:
-        return f"{path}:{lines[row][0]}"
-
-    return _build_rankings(records, items, path, where, kind), records, where
-
-
-def _build_rankings(
-    records: list[Any],
-    items: tuple[str, ...] | None,
-    path: NamedFile,
-    where: Where,
-    kind: Kind | None,
-) -> Rankings:
-    """Rankings of records; a field that is null is left out."""
-    checked: set[str] = set(FIELDS)
-    for row, record in enumerate(records):
-        if type(record) is not dict or type(record.get("ranking")) is not list:
-            raise InputError(
-                "line", record, 'must be an object with a list "ranking"', where=where(row)
-            )
-        for field in record.keys() - checked:
-            _refuse_misspelt_field(field, where(row))
-            checked.add(field)
-
-    def column(field: str, default: Any = None) -> list[Any]:
-        return [default if (x := record.get(field)) is None else x for record in records]
-
-    rankings = Rankings.from_orders(
-        column("ranking"),
-        items=items,
-        targets=column("target"),
-        sources=column("source"),
-        raters=column(_find_rater(records, path)),
-        weights=column("weight", 1),
-        kind=column("kind", kind or "top"),
-        where=where,
-    )
-    ks = column("k")
-    if all(k is None for k in ks):
-        return rankings
-    lengths = rankings.lengths.copy()
-    for row, (k, most) in enumerate(zip(ks, rankings.n_listed.tolist(), strict=True)):
-        if k is not None:
-            with prefix_errors(where(row)):
-                lengths[row] = require_whole_number("k", k, most)
-    return rankings.top(lengths)
+    def _require_kinds(
+        self, records: list[dict[str, Any]], items: set[str], lines: list[tuple[int, str]]
+    ) -> None:
+        """Raise for a ranking of some items that were shown, if it does not say what it is."""
+        for row, record in enumerate(records):
+            shown = record.get("shown")
+            if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
+                raise InputError(
+                    "kind",
+                    NO_VALUE,
+                    'must be given: "shown" does not have all items. The others may come after the '
+                    'ranking (kind="top") or may not have been compared (kind="subset")',
+                    where=f"{self._path}:{lines[row][0]}",
+                    hint='pass kind=, or add a field "kind" to the file',
+                )
 
 
 def _refuse_misspelt_field(field: str, where: str) -> None:
     """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
     if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
         raise InputError("field", field, f"is unknown: did you mean {close[0]!r}?", where=where)
-
-
-def _find_rater(records: list[dict[str, Any]], path: NamedFile) -> str:
-    """Name of the field that says who gave a ranking: "rater", or one with such a name."""
-    fields = dict.fromkeys(field for record in records for field in record)
-    people = [field for field in fields if find_role(field) == "rater"]
-    if len(people) > 1 and "rater" not in people:
-        raise InputError(
-            "rater", ", ".join(people), "may all say who gave a ranking", where=str(path),
-            hint="rename one of the fields to rater",
-        )  # fmt: skip
-    return people[0] if people and "rater" not in people else "rater"
-
-
-def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where) -> None:
-    """Raise for a ranking of some items that were shown, if it does not say what it is."""
-    for row, record in enumerate(records):
-        shown = record.get("shown")
-        if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
-            raise InputError(
-                "kind",
-                NO_VALUE,
-                'must be given: "shown" does not have all items. The others may come after the '
-                'ranking (kind="top") or may not have been compared (kind="subset")',
-                where=where(row),
-                hint='pass kind=, or add a field "kind" to the file',
-            )
-
-
-def _join_portions(
-    portions: list[Rankings], items: tuple[str, ...] | None, path: NamedFile
-) -> Rankings:
-    """Rankings of all portions of a file, over ``items`` or those that occur in any, sorted."""
-    if not portions:
-        raise InputError("file", NO_VALUE, "contains no rankings", where=str(path))
-    names = items or tuple(sorted({item for portion in portions for item in portion.items}))
-    return Rankings.concatenate(portion.change_items(names) for portion in portions)
 
 
 def _iterate_records(rankings: Rankings) -> Iterator[dict[str, Any]]:
@@ -482,30 +523,6 @@ def write_jsonl(rankings: Rankings, stream: TextIO) -> None:
 
 
 # ---- Parquet
-
-
-def _read_parquet(path: Path, items: Iterable[object] | None, kind: Kind | None) -> Rankings:
-    """Rankings of a file with one row per ranking."""
-    names = None if items is None else as_names(items)
-    parts: list[Rankings] = []
-    with open_parquet(path) as file:
-        names = names or _read_item_names(file, path)
-        columns = _find_fields(file.schema_arrow, path)
-        begin = 0
-        groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
-        for batch in chain.from_iterable(group.to_batches(ROWS_AT_ONCE) for group in groups):
-            records = batch.to_pylist()
-            for record in records:
-                # Programs without missing whole numbers write floats.
-                if (k := record.get("k")) and k % 1 == 0:
-                    record["k"] = int(k)
-
-            def where(row: int, begin: int = begin) -> str:
-                return f"{path}: row {begin + row}"
-
-            parts.append(_build_rankings(records, names, path, where, kind))
-            begin += len(records)
-    return _join_portions(parts, names, path)
 
 
 def _read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:

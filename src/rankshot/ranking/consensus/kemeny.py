@@ -154,7 +154,6 @@ def kemeny(
     method: Method = "insertion",
     *,
     time_limit: float | None = None,
-    verbose: bool = False,
 ) -> Consensus:
     """Find the order with the smallest sum of Kendall distances to the rankings (Kemeny 1959).
 
@@ -174,8 +173,6 @@ def kemeny(
         The time limit of ``"exact"`` in seconds. When it is reached, the best order and bound so
         far are returned; the order is at least as good as that of ``"insertion"``, if that search
         finishes within the limit.
-    verbose : bool
-        Show progress.
 
     Returns
     -------
@@ -206,12 +203,10 @@ def kemeny(
             "rankings hardly determine their order: use the worths of PlackettLuce, or leaderboard",
             stacklevel=2,
         )
-    return find_order(rankings, method, deadline, verbose=verbose)
+    return find_order(rankings, method, deadline)
 
 
-def find_order(
-    rankings: Rankings, method: Method, deadline: float = np.inf, *, verbose: bool = False
-) -> Consensus:
+def find_order(rankings: Rankings, method: Method, deadline: float = np.inf) -> Consensus:
     """Return what `kemeny` does, without checks."""
     if (own := only_order(rankings)) is not None:
         return Consensus(own, lambda: (0.0, 0.0))
@@ -221,7 +216,7 @@ def find_order(
     W = precedence(rankings, first)
     W *= sizes[:, None] * sizes
     if method == "exact":
-        found, gap = solve_exactly(W, deadline=deadline, verbose=verbose)
+        found, gap = solve_exactly(W, deadline=deadline)
         score = reversed_weight(W, found)
     else:
         found = adjacent_search(W) if method == "adjacent" else insertion_search(W)

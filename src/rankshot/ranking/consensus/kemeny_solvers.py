@@ -15,14 +15,12 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import combinations
 from time import monotonic
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
-from tqdm.auto import tqdm
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
@@ -215,9 +213,7 @@ def _sets_by_size(n: int) -> list[tuple[Items, Items, Items]]:
 # ---- Proof
 
 
-def solve_exactly(
-    W: Floats, *, deadline: float = np.inf, verbose: bool = False
-) -> tuple[Items, float]:
+def solve_exactly(W: Floats, *, deadline: float = np.inf) -> tuple[Items, float]:
     """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
 
     The order is never worse than that of `insertion_search`, unless the deadline, a time of
@@ -227,12 +223,10 @@ def solve_exactly(
     parts = [W[np.ix_(group, group)] for group in groups]
     orders = [_search_group(part, deadline) for part in parts]
     gap = 0.0
-    with tqdm(desc="kemeny", unit="round", disable=not verbose) as bar:
-        for number, part in enumerate(parts):
-            if len(part) > FEW_ITEMS:
-                program = OrderProgram(part)
-                orders[number], excess = _prove(program, orders[number], deadline, bar)
-                gap += excess
+    for number, part in enumerate(parts):
+        if len(part) > FEW_ITEMS:
+            orders[number], excess = _prove(OrderProgram(part), orders[number], deadline)
+            gap += excess
     return np.concatenate([group[best] for group, best in zip(groups, orders, strict=True)]), gap
 
 
@@ -379,7 +373,7 @@ class OrderProgram:
         return x, self.scale * (float(least) + rest) + self.constant
 
 
-def _prove(program: OrderProgram, order: Items, deadline: float, bar: Any) -> tuple[Items, float]:
+def _prove(program: OrderProgram, order: Items, deadline: float) -> tuple[Items, float]:
     """Return the best order found, and by how much at most its score exceeds the best."""
     score, bound = reversed_weight(program.W, order), program.floor
     x = program.start()
@@ -402,8 +396,6 @@ def _prove(program: OrderProgram, order: Items, deadline: float, bar: Any) -> tu
         rounded = program.round(x, deadline)
         if (rounded_score := reversed_weight(program.W, rounded)) < score:
             order, score = rounded, rounded_score
-        bar.set_postfix(items=len(program.W), bound=bound, score=score, refresh=False)
-        bar.update()
     return order, program.gap(score, bound)
 
 

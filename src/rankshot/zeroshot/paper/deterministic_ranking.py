@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.distances import ListDistances, mean_kendall_distance
-from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_tied_choices
+from rankshot.ranking.distances import mean_kendall_distance
+from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
 from rankshot.zeroshot.class_rankings import as_rankings
@@ -144,26 +144,13 @@ class _Compared:
         among = restrict_items(consensus, items)
         self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
         self._scale = chance_distance(consensus.n_items, k) / chance_distance(len(items), self._k)
-        self.is_strict = not rows_with_tied_choices(self._consensus).size and bool(
-            (self._consensus.lengths == self._k).all()
-        )
-        is_faster = ListDistances.is_faster(self._consensus, self._k, is_strict=self.is_strict)
-        self._lists = ListDistances(self._consensus, self._k) if is_faster else None
 
     def measure(self, scores: Floats) -> Doubles:
         """The distances from the orders of some scores, with one row per class."""
         items = self._consensus.items
         compared = scores if len(items) == scores.shape[1] else scores[:, self._columns]
         ranked = Rankings.from_scores(compared, items=items, k=self._k)
-        # Equal scores are rare, and take long.
-        tied = np.flatnonzero(ranked.rows_with_ties)
-        if self._lists is None or tied.size == len(ranked):
-            return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
-        lists = listed_orders(ranked)[:, : self._k]
-        distance = self._lists.measure(lists)
-        if tied.size:
-            distance[:, tied] = mean_kendall_distance(self._consensus, ranked[tied], self._k)
-        return distance * self._scale
+        return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
 
 
 def _compared_items(ranking: Rankings) -> NDArray[np.integer]:
