@@ -58,7 +58,7 @@ class Votes:
     >>> from rankshot.leaderboards import read_votes
     >>> read_votes({"model_a": ["x"], "model_b": ["y"], "winner": ["x"], "turn": [1]})
     Votes: 1 vote between 2 items
-      columns used: winner (winner), model_a (item), model_b (item); not used: turn
+      columns used: model_a (item), model_b (item), winner (winner); not used: turn
     """
 
     rankings: Rankings

@@ -41,7 +41,7 @@ one of these at least: ``judge_model``, ``evaluationSessionId``, ``userid``, ``i
 PERHAPS = {
     "count": {
         "n", "num", "number", "times", "votes", "total", "cnt", "occurrences", "repeats", "copies",
-        "repetitions", "multiplicity", "observations",
+        "repetitions", "multiplicity", "observations", "len",
     },
     "rater": {
         "subject", "model", "llm", "email", "uid", "uuid", "hash", "pid", "human", "annotation",
@@ -150,8 +150,9 @@ class Meanings:
 
     def finish(self, layout: str) -> Reading:
         """Return which columns were used, and which were not."""
-        unused = tuple(name for name in self.table.columns if name and name not in self.used)
-        return Reading(layout, dict(self.used), unused)
+        columns = [name for name in self.table.columns if name]
+        used = {name: self.used[name] for name in columns if name in self.used}
+        return Reading(layout, used, tuple(name for name in columns if name not in used))
 
     def free(self) -> list[str]:
         """Return the columns that are neither named, used nor ignored."""
