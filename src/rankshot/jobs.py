@@ -332,7 +332,8 @@ def _find_unfinished(
             NO_VALUE,
             _describe_difference(kept[foreign[0]], settings),
             where=str(folder),
-            hint="give another output, or overwrite=True",
+            hint="give another output",
+            choices={"overwrite": True},
         )
     todo = []
     for target, part in part_of.items():
@@ -384,10 +385,7 @@ def read_footer(path: Path) -> dict[str, str] | None:
 def _describe_difference(footer: Mapping[str, str], settings: str) -> str:
     before, now = json.loads(footer[SETTINGS]), json.loads(settings)
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return (
-        f"has the output of another job (other {', '.join(names)}); give another output, or "
-        "overwrite=True"
-    )
+    return f"has the output of another job (other {', '.join(names)})"
 
 
 # -------------------------------------------------------------------- the parts
@@ -526,7 +524,7 @@ def classify_table(
     >>> from rankshot.jobs import classify_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder)
-    ...     _ = (path / "scores.csv").write_text("bus,leopard\\n4,1\\n1,3\\n")
+    ...     _ = (path / "scores.csv").write_text("bus,leopard\n4,1\n1,3\n")
     ...     rankings = {"cat": ["leopard"], "truck": ["bus"]}
     ...     rs.recognise(path / "scores.csv", rankings).head.save(path / "new.rankshot")
     ...     classify_table(path / "scores.csv", path / "new.rankshot", path / "out.csv")

@@ -100,7 +100,7 @@ def classify(
     on_error
         What to do with tables that cannot be classified: stop, or skip and list them.
     overwrite
-        Replace the predictions of another head in the folder.
+        Replace the output, although a person may have written it; or that of another head.
     """
     if (head is None) == (rankings is None):
         raise InputError("rankings", NO_VALUE, "must be given", hint="or --head, but not both")
@@ -112,6 +112,7 @@ def classify(
             reject_below,
             top,
             score_type,
+            overwrite,
             reference=reference,
             rehearse=rehearse,
             examples=examples,
@@ -129,7 +130,7 @@ def classify(
     from rankshot import jobs
 
     if Path(scores).is_file():
-        require_output(output, (".csv", ".parquet"), scores, head)
+        require_output(output, (".csv", ".parquet"), scores, head, overwrite=overwrite)
         how: dict[str, Any] = {"reject_below": reject_below, "top": top, "score_type": score_type}
         print_counts(jobs.classify_table(scores, head, output, **how), str(output))
         return
@@ -160,13 +161,14 @@ def _fit_and_classify(
     reject_below: float | None,
     top: int | None,
     score_type: str,
+    overwrite: bool,  # noqa: FBT001
     **known: Any,
 ) -> None:
     """Fit a head to one table and what is known, and write its predictions."""
     from rankshot.recognition import recognise
     from rankshot.zeroshot import Settings
 
-    require_output(output, (".csv", ".parquet"), scores, rankings)
+    require_output(output, (".csv", ".parquet"), scores, rankings, overwrite=overwrite)
     if not Path(scores).is_file():
         raise InputError("scores", scores, "must be one file", hint="many tables need --head")
     path = known.pop("settings")

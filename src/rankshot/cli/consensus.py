@@ -40,6 +40,7 @@ def consensus(
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
     explain: bool = False,
+    overwrite: bool = False,
     output: Output = None,
 ) -> None:
     """Merge rankings into one, and show who disagrees.
@@ -72,6 +73,8 @@ def consensus(
         read, such as ignore=age,region or items=tea,beer; may be repeated. See `leaderboard`.
     explain
         Explain the columns of the table.
+    overwrite
+        Replace a file that is there.
     output
         The consensus rankings to write, one per target (.jsonl).
     """
@@ -80,7 +83,7 @@ def consensus(
     from rankshot.ranking.ranking_files import ENDINGS, read_with_layout
 
     models = {"plackett-luce": ranking.PlackettLuce(), "mallows": ranking.Mallows()}
-    require_output(output, ENDINGS, rankings)
+    require_output(output, ENDINGS, rankings, overwrite=overwrite)
     columns = parse_columns(column or [])
     items = columns.pop("items", None)
     with print_warnings():

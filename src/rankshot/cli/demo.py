@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from rankshot.pages.contents import MethodComparison
 
 
-def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = False) -> None:
+def demo(
+    *,
+    output: RequiredOutput = Path("rankshot-demo"),
+    files_only: bool = False,
+    overwrite: bool = False,
+) -> None:
     """Write example photographs, and a report that compares all methods.
 
     The folder will contain twelve photographs, rankings for the classes that they show, the files
@@ -29,6 +34,8 @@ def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = F
         The folder to write to.
     files_only
         Write the files without the report, in a few seconds.
+    overwrite
+        Replace files that were changed since they were written.
     """
     from tqdm import tqdm
 
@@ -46,7 +53,7 @@ def demo(*, output: RequiredOutput = Path("rankshot-demo"), files_only: bool = F
             bar.total, bar.n = todo, done
             bar.set_description(what)
 
-        shown = write_demo(output, tell, files_only=files_only)
+        shown = write_demo(output, tell, files_only=files_only, overwrite=overwrite)
     say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
     words = [output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
     words += ["--rankings", output / RANKINGS, "-o", "predictions.csv"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from rankshot.cli.printing import Output, require_output, say
+from rankshot.cli.printing import Output, remember_output, require_output, say
 from rankshot.core.errors import NO_VALUE, InputError
 
 
-def doctor(run: Path, /, *, rehearse: bool = False, output: Output = None) -> None:
+def doctor(
+    run: Path, /, *, rehearse: bool = False, overwrite: bool = False, output: Output = None
+) -> None:
     """Check a run and list what would help; or show what a saved head contains.
 
     It prints what the network predicts, how well the reference covers the seen classes, new classes
@@ -27,12 +29,14 @@ def doctor(run: Path, /, *, rehearse: bool = False, output: Output = None) -> No
     rehearse
         Hold out seen classes once more. This needs a reference with labels, and rankings of seen
         classes.
+    overwrite
+        Replace settings that are not of this run, or were changed.
     output
         The settings to write (.json), for `rankshot classify --settings`.
     """
     from rankshot.recognition.examination import describe_head, examine_run, rehearse_run
 
-    require_output(output, (".json",), run)
+    require_output(output, (".json",), run, overwrite=overwrite, run=run)
     if run.suffix == ".rankshot" and run.is_file():
         for line in describe_head(run):
             say(line)
@@ -43,6 +47,7 @@ def doctor(run: Path, /, *, rehearse: bool = False, output: Output = None) -> No
             say(line)
         if output is not None:
             forecast.settings.write(output)
+            remember_output(output, run)
             say(f"settings written to {output}")
         return
     if output is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rankshot.cli.printing import RequiredOutput, require_output, say
+from rankshot.cli.printing import RequiredOutput, remember_output, require_output, say
 from rankshot.core.errors import InputError, format_count
 
 ENDINGS = (".rankshot", ".onnx")
@@ -17,6 +17,7 @@ def export(
     output: RequiredOutput,
     attach: Path | None = None,
     note: str = "",
+    overwrite: bool = False,
 ) -> None:
     """Write the head of a run as one file: .rankshot, or .onnx.
 
@@ -37,18 +38,22 @@ def export(
         A network (.onnx) whose outputs are the scores: the head becomes part of it.
     note
         A note for users of a .rankshot file.
+    overwrite
+        Replace a file that is not of this run, or was changed.
     """
     from rankshot import zeroshot
     from rankshot.recognition import open_run
 
-    require_output(output, ENDINGS, source, attach)
+    require_output(output, ENDINGS, source, attach, overwrite=overwrite, run=source)
     head = zeroshot.load_head(source) if source.is_file() else open_run(source).head
     classes = format_count(len(head.classes_), "class")
     if output.suffix == ".onnx":
         exported = zeroshot.export_onnx(head, output, network=attach)
+        remember_output(output, source)
         say(f"{classes} written to {output}; largest difference {exported.difference:.1e}")
         return
     if attach is not None:
         raise InputError("attach", str(attach), "needs an output that ends in .onnx")
     head.save(output, note=note)
+    remember_output(output, source)
     say(f"{classes} written to {output}; next: rankshot classify SCORES --head {output}")

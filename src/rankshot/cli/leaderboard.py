@@ -32,6 +32,7 @@ def leaderboard(
     level: float = 0.95,
     plot: Path | None = None,
     html: Path | None = None,
+    overwrite: bool = False,
     output: Output = None,
 ) -> None:
     """Rank items from votes or rankings, with intervals.
@@ -82,12 +83,14 @@ def leaderboard(
         A plot to write (.png, .svg, .pdf).
     html
         A page to write (.html): one self-contained file.
+    overwrite
+        Replace files that are there.
     output
         The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
-    require_output(plot, (".png", ".svg", ".pdf"), votes)
-    require_output(output, (".csv", ".json"), votes)
-    require_output(html, (".html", ".htm"), votes)
+    require_output(plot, (".png", ".svg", ".pdf"), votes, overwrite=overwrite)
+    require_output(output, (".csv", ".json"), votes, overwrite=overwrite)
+    require_output(html, (".html", ".htm"), votes, overwrite=overwrite)
     if category and plot:
         raise InputError("plot", str(plot), "shows one leaderboard", hint="leave out --category")
     named = parse_columns(column or [])

@@ -110,10 +110,24 @@ def parse_share(text: str) -> float:
     return float(number) / 100 if text.strip().endswith("%") else float(number)
 
 
-def require_output(path: Path | None, endings: Sequence[str], *inputs: object) -> None:
-    """Refuse an output that cannot be written, before anything is computed or paid for."""
+OUTPUTS = "outputs.json"
+"""The file in the folder of a run that has the hashes of what was written elsewhere about it."""
+
+
+def require_output(
+    path: Path | None,
+    endings: Sequence[str],
+    *inputs: object,
+    overwrite: bool,
+    run: Path | None = None,
+) -> None:
+    """Refuse an output that cannot be written, before anything is computed or paid for.
+
+    A file that is there is replaced only with ``overwrite``; or if a command about the same run
+    wrote it, and nobody has changed it since.
+    """
     from rankshot.core.errors import InputError
-    from rankshot.core.files import require_ending
+    from rankshot.core.files import require_ending, require_own
 
     if path is None:
         return
@@ -124,3 +138,12 @@ def require_output(path: Path | None, endings: Sequence[str], *inputs: object) -
     if not path.resolve().parent.is_dir():
         hint = f"create the folder {path.parent} first"
         raise InputError("output", str(path), "cannot be written there", hint=hint)
+    require_own(path, run and run / OUTPUTS, overwrite=overwrite)
+
+
+def remember_output(path: Path, run: Path) -> None:
+    """Keep the hash of a file that a command has written about a run."""
+    from rankshot.core.files import remember_own
+
+    if run.is_dir():
+        remember_own(path, run / OUTPUTS)

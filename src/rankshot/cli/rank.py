@@ -20,7 +20,7 @@ from rankshot.sources.registry import ANSWERS, LANGUAGE_MODEL, Source, parse_sou
 
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
-GUIDE = "READ-ME-FIRST.txt"
+GUIDE, MANIFEST = "READ-ME-FIRST.txt", "prompts.json"
 GUIDE_TEXT = """\
 How to get rankings for {count} from a language model, without an API key
 
@@ -55,6 +55,7 @@ def rank(
     prompts: Path | None = None,
     follow_up: Path | None = None,
     yes: bool = False,
+    overwrite: bool = False,
     output: Output = None,
 ) -> None:
     """Rank the seen classes for each new class, or write prompts that ask for it.
@@ -95,17 +96,19 @@ def rank(
         A folder for prompts that ask again for the lists that are missing from answers:FOLDER.
     yes
         Do not ask for confirmation before llm:MODEL is used.
+    overwrite
+        Replace rankings that are there, or prompts that were changed.
     output
         The rankings to write (.jsonl).
     """
     from rankshot.ranking.ranking_files import ENDINGS
 
-    require_output(output, ENDINGS, seen, new, names)
+    require_output(output, ENDINGS, seen, new, names, overwrite=overwrite)
     known = read_seen(seen)
     targets, known = _choose_targets(new, rehearse, known)
     asked = {**read_question(question), "k": k}
     if prompts is not None:
-        write_prompts(prompts, targets, known.names, raters=raters, **asked)
+        write_prompts(prompts, targets, known.names, raters=raters, overwrite=overwrite, **asked)
         return
     if output is None:
         raise InputError("output", NO_VALUE, "must be given", hint="-o FILE, or --prompts FOLDER")
@@ -134,7 +137,7 @@ def rank(
         say(note)
     say(f"{format_count(len(rankings), 'ranking')} written to {output}")
     if missing and follow_up is not None:
-        write_prompts(follow_up, missing, known.names, raters=raters, **asked)
+        write_prompts(follow_up, missing, known.names, raters=raters, overwrite=overwrite, **asked)
 
 
 # ---- Names
@@ -217,10 +220,11 @@ def write_prompts(
     items: Sequence[str],
     *,
     raters: int = 4,
+    overwrite: bool = False,
     **asked: Any,
 ) -> list[Path]:
-    """Write prompts about some classes, with a guide; prompts that are there are replaced."""
-    from rankshot.core.files import replace_file
+    """Write prompts about some classes, with a guide; those that a person changed are kept."""
+    from rankshot.core.files import remember_own, replace_own
     from rankshot.sources.prompts import estimate_tokens
 
     texts = sources.make_prompts(targets, items, raters=raters, **asked)
@@ -238,8 +242,9 @@ def write_prompts(
         tokens=tokens,
     )
     for name, text in {GUIDE: guide, **texts}.items():
-        with replace_file(folder / name) as stream:
-            stream.write(text)
+        with replace_own(folder / name, folder / MANIFEST, overwrite=overwrite) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        remember_own(folder / name, folder / MANIFEST)
     say(
         f"{format_count(len(texts), 'prompt')} written to {folder}, up to {tokens:,} tokens long: "
         f"paste each into a new conversation, save the answers in {folder / ANSWERS} under the "

@@ -13,6 +13,7 @@ from rankshot.cli.printing import (
     Output,
     parse_share,
     print_table,
+    remember_output,
     require_output,
     say,
 )
@@ -41,6 +42,7 @@ def recognise(
     seen_loss: Share = None,
     none: bool = False,
     batch: Batch = "auto",
+    on_error: Literal["stop", "skip"] = "stop",
     folder: Path | None = None,
     overwrite: bool = False,
     output: Output = None,
@@ -90,19 +92,22 @@ def recognise(
         Also predict "none of these".
     batch
         Whether all inputs are classified jointly; with auto, if there are five or more per class.
+    on_error
+        What to do with inputs that cannot be read: stop, or leave them out and name them.
     folder
         The folder of the run. The default is beside the output, such as photos.rankshot-run.
     overwrite
-        Replace files in the folder that were changed since they were written.
+        Replace the output, or files in the folder, although a person may have changed them.
     output
         The predictions to write (.csv, .parquet).
     """
-    require_output(output, (".csv", ".parquet"), inputs, rankings, examples)
+    parent = Path() if output is None else output.parent
+    run = folder or parent / f"{inputs.resolve().name}.rankshot-run"
+    endings = (".csv", ".parquet")
+    require_output(output, endings, inputs, rankings, examples, overwrite=overwrite, run=run)
     if (new is None) == (rankings is None):
         hint = 'give --new "okapi, menorah", or --rankings FILE'
         raise InputError("new", NO_VALUE, "must be given" if new is None else "is given", hint=hint)
-    parent = Path() if output is None else output.parent
-    run = folder or parent / f"{inputs.resolve().name}.rankshot-run"
     given: Any = rankings
     if new is not None:
         from rankshot.cli.rank import read_new
@@ -123,11 +128,13 @@ def recognise(
         seen_loss=seen_loss,
         none=none,
         batch=BATCH[batch],
+        on_error=on_error,
     )
     print_recognition(found)
     found.save(run, overwrite=overwrite)
     if output is not None:
         found.write(output)
+        remember_output(output, run)
         say(f"{format_count(len(found.ids), 'prediction')} written to {output}")
     say(f"kept in {run}. Next:")
     for words in (["review", run], ["report", run, "-o", "report.html"], ["doctor", run]):

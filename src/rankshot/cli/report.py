@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rankshot.cli.printing import Output, require_output, say
+from rankshot.cli.printing import Output, remember_output, require_output, say
 from rankshot.core.errors import NO_VALUE, InputError
 
 
@@ -16,6 +16,7 @@ def report(
     id: list[str] | None = None,  # noqa: A002
     new_class: str | None = None,
     against: str | None = None,
+    overwrite: bool = False,
     output: Output = None,
 ) -> None:
     """Write an HTML page about predictions and their accuracy, or explain some.
@@ -42,6 +43,8 @@ def report(
         The class to explain. The default is the predicted class.
     against
         The class to compare with. The default is the average over all classes.
+    overwrite
+        Replace a page that is not of this run, or was changed.
     output
         The page to write (.html).
     """
@@ -56,7 +59,8 @@ def report(
         return
     if output is None:
         raise InputError("output", NO_VALUE, "must be given", hint="-o FILE.html, or --id")
-    require_output(output, (".html", ".htm"), truth)
+    require_output(output, (".html", ".htm"), truth, overwrite=overwrite, run=run)
     page = report_run(open_run(run), truth) if run.is_dir() else report_predictions(run, truth)
     pages.write_page(pages.render_report(page), output)
+    remember_output(output, run)
     say(f"report written to {output}")

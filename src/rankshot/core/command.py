@@ -11,13 +11,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from errno import ENOSPC
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, get_type_hints
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from rankshot.core.errors import InputError, RankshotError, suggest_name
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    RankshotError,
+    spell_argument,
+    suggest_name,
+)
 
 
 def make_app(
@@ -62,7 +69,7 @@ def run(app: App, words: Sequence[str] | None = None) -> None:
     except CycloptsError as error:
         fail(app, str(error))
     except InputError as error:
-        fail(app, error.format(_name_option(error.parameter, command)))
+        fail(app, error.format(partial(_spell_option, command)))
     except RankshotError as error:
         fail(app, str(error))
     except IsADirectoryError as error:
@@ -84,10 +91,12 @@ def fail(app: App, text: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def _name_option(parameter: str, command: Callable[..., object] | None) -> str:
+def _spell_option(command: Callable[..., object] | None, name: str, value: object) -> str:
     """Option of a parameter, or the parameter itself if the command has no such option."""
     options = {} if command is None else dict(_list_options(command))
-    return options.get(parameter, parameter)
+    if name not in options:
+        return spell_argument(name, value)
+    return options[name] if value is NO_VALUE or value is True else f"{options[name]} {value}"
 
 
 def _list_options(command: Callable[..., object]) -> Iterator[tuple[str, str]]:

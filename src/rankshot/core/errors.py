@@ -9,7 +9,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 class _ShortRepr(Repr):
@@ -65,6 +65,8 @@ class InputError(RankshotError):
         The place in the input: "votes.csv, line 3", "ranking 0".
     hint : str
         What to do about it, if the rule does not say so.
+    choices : mapping
+        Arguments that would help: ``{"overwrite": True}``. The command shows them as options.
 
     Examples
     --------
@@ -77,27 +79,35 @@ class InputError(RankshotError):
     """
 
     def __init__(
-        self, parameter: str, value: object, rule: str, where: str = "", hint: str = ""
+        self,
+        parameter: str,
+        value: object,
+        rule: str,
+        where: str = "",
+        hint: str = "",
+        choices: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(parameter, value, rule, where, hint)
+        super().__init__(parameter, value, rule, where, hint, choices)
         self.parameter = parameter
         self.value = value
         self.rule = rule
         self.where = where
         self.hint = hint
+        self.choices = choices or {}
 
     def __str__(self) -> str:
-        return self.format(self.parameter)
+        return self.format(spell_argument)
 
-    def format(self, parameter: str) -> str:
-        """Message in which the parameter has another name, such as that of an option.
+    def format(self, spell: Callable[[str, object], str]) -> str:
+        """Message in which parameters and arguments have other names, such as those of options.
 
         Examples
         --------
         >>> from rankshot import InputError
-        >>> InputError("decay", -1, "must be 0 or more").format("--decay")
+        >>> InputError("decay", -1, "must be 0 or more").format(lambda name, _: f"--{name}")
         '--decay must be 0 or more, not -1'
         """
+        parameter = spell(self.parameter, NO_VALUE)
         if self.value is NO_VALUE:
             sentence = f"{parameter} {self.rule}"
         elif self.rule.startswith("must"):
@@ -105,7 +115,14 @@ class InputError(RankshotError):
         else:
             sentence = f"{parameter}={short_repr(self.value)} {self.rule}"
         place = f"{self.where}: " if self.where else ""
-        return f"{place}{sentence}{self.hint and f'; {self.hint}'}"
+        choices = [spell(name, value) for name, value in self.choices.items()]
+        remedy = ", or ".join([*filter(None, [self.hint]), *choices])
+        return f"{place}{sentence}{remedy and f'; {remedy}'}"
+
+
+def spell_argument(name: str, value: object) -> str:
+    """A parameter, or an argument with its value, as Python writes them."""
+    return name if value is NO_VALUE else f"{name}={value!r}"
 
 
 class UnknownItemError(InputError):

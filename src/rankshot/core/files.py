@@ -258,17 +258,26 @@ def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool = F
         "output",
         str(path),
         "exists, and may have been written or changed by a person",
-        hint="give another name, or overwrite=True",
+        hint="give another name",
+        choices={"overwrite": True},
     )
+
+
+def remember_own(path: Path, manifest: Path) -> None:
+    """Add the hash of a file that we have written to a manifest, for `require_own`."""
+    name = os.path.relpath(path.resolve(), manifest.resolve().parent)
+    files = read_hashes(manifest) | {name: hash_file(path)}
+    with replace_file(manifest) as stream:
+        json.dump({"files": files}, stream, indent=1)
 
 
 @contextmanager
 def replace_own(
-    path: Path, manifest: Path | None = None, *, overwrite: bool = False, private: bool = False
+    path: Path, manifest: Path | None = None, *, overwrite: bool = False
 ) -> Iterator[Path]:
     """`replace_path` for a file that `require_own` allows to be replaced."""
     require_own(path, manifest, overwrite=overwrite)
-    with replace_path(path, private=private) as temporary:
+    with replace_path(path) as temporary:
         yield temporary
 
 

@@ -97,8 +97,10 @@ def push_to_hub(
 
     Examples
     --------
-    >>> from rankshot.recognition import push_to_hub
-    >>> push_to_hub(head, "me/new-intents")  # doctest: +SKIP
+    >>> import rankshot as rs
+    >>> rankings = {"cat": ["leopard"], "truck": ["bus"]}
+    >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
+    >>> rs.recognition.push_to_hub(found, "me/new-classes")  # doctest: +SKIP
     """
     hub = require_module("huggingface_hub", "the Hugging Face hub", "transformers")
     api = hub.HfApi(token=token)

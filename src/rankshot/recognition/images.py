@@ -353,8 +353,12 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     if kind is not None and kind not in _KNOWN_TYPES:
         hint = "if it only resizes, crops and normalises, remove its name from the file"
         raise InputError("preprocessing", name, "does more than this file describes", hint=hint)
-    steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
-    unknown = steps - _KNOWN_STEPS
+    steps = {step: value for step, value in config.items() if step.startswith("do_")}
+    for step, value in steps.items():
+        # A text such as "false" would count as true.
+        if not isinstance(value, bool | None):
+            raise InputError(step, value, "must be true or false")
+    unknown = {step for step, value in steps.items() if value} - _KNOWN_STEPS
     if unknown or not config.get("do_resize", True):
         told = ", ".join(sorted(unknown)) or "no do_resize"
         raise InputError("preprocessing", told, "is not supported")

@@ -49,6 +49,7 @@ class Reader:
     plan: ScoringPlan | None
     items: Sequence[object] | None = None
     score_type: str = AUTO
+    on_error: str = "stop"
 
     def read(self, given: Any, what: str = "inputs") -> Labelled:
         """Scores of what a caller passes, with the labels that are in the same table or folder."""
@@ -57,7 +58,7 @@ class Reader:
         if isinstance(given, Scores):
             return Labelled(_without_ids(given), None)
         if self.plan is not None:
-            return _run_model(self.plan, given)
+            return _run_model(self.plan, given, self.on_error)
         if isinstance(given, (str, Path)):
             return _read_table(Path(given), self.score_type)
         if (frame := as_frame(given)) is not None:
@@ -96,8 +97,8 @@ def _without_ids(scores: Scores) -> ScoredInputs:
     return ScoredInputs(scores, ids, (), ClassLabels.from_names(scores.items))
 
 
-def _run_model(plan: ScoringPlan, given: Any) -> Labelled:
-    found = run_plan(plan, given)
+def _run_model(plan: ScoringPlan, given: Any, on_error: str) -> Labelled:
+    found = run_plan(plan, given, on_error=on_error)
     if not isinstance(given, (str, Path)) or not Path(given).is_dir():
         return Labelled(found, None)
     # A folder with one subfolder of images per class.

@@ -239,6 +239,7 @@ def recognise(
     raters: Sequence[str] | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
+    on_error: Literal["stop", "skip"] = "stop",
     settings: Settings | None = None,
     score_type: str = AUTO,
 ) -> Recognition:
@@ -294,6 +295,9 @@ def recognise(
         How images become the model's input; needed unless the model has its own.
     features : bool
         Whether examples are compared by features of the model, if it has some.
+    on_error : {"stop", "skip"}
+        What to do with inputs that the model cannot use: raise an error, or leave them out. The
+        notes name those that were left out.
     settings : Settings, optional
         Where a rehearsal begins, or what is used without one.
     score_type : str
@@ -328,7 +332,7 @@ def recognise(
     names = read_seen(seen)
     if names is None and isinstance(given, Rankings):
         names = given.items
-    reader = Reader(plan, names, score_type)
+    reader = Reader(plan, names, score_type, on_error)
     scored = reader.read(inputs).inputs
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
     known, labels = None, None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from scipy.sparse import issparse
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
-from rankshot.core.files import has_pattern, replace_file
+from rankshot.core.files import has_pattern, hash_file, replace_file, require_own
 from rankshot.core.tables import ID, TABLE_ENDINGS, open_csv_writer, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.jobs import (
@@ -42,7 +42,6 @@ from rankshot.recognition.inputs import (
     fingerprint_entries,
     open_inputs,
 )
-from rankshot.recognition.model import fingerprint_files
 from rankshot.recognition.scoring import (
     BATCH,
     ON_ERROR,
@@ -146,26 +145,17 @@ def write_scores(
     folder = Path(f"{target}.parts") if is_table else target
     if not is_table:
         require_outside(folder, listed.name, listed.parts)
-    in_process = executor is None and workers == 1
-    if plan.model.source is None and not in_process:
-        raise InputError(
-            "model",
-            plan.model.name,
-            "is an object in memory, but workers open the model themselves: give a file or a name",
-        )
-    overwrite = overwrite or plan.model.fingerprint is None
-    if plan.model.fingerprint is None:
-        shutil.rmtree(folder, ignore_errors=True)
+    # A function cannot be recognised again.
+    again = overwrite or plan.model.fingerprint is None
     settings = {"command": "score", **plan.identity, "batch": listed.batch_size}
     one_table = _OneTable(target, settings, listed.parts) if is_table else None
-    if one_table and not overwrite and (finished := one_table.find_finished(folder)) is not None:
-        if on_error == "stop":
-            refuse_skipped(finished.skipped)
-        return finished
-    open_plan: Callable[[], ScoringPlan] = lambda: plan  # noqa: E731
-    if not in_process:
-        own = plan.model.preprocessing if plan.model.prepare is None else None
-        open_plan = _PlanOpener(plan.model.source, own, plan.classes.names, plan.identity)
+    if one_table:
+        one_table.require_own(overwrite=overwrite)
+        if not (again or folder.exists()) and (finished := one_table.find_finished()) is not None:
+            if on_error == "stop":
+                refuse_skipped(finished.skipped)
+            return finished
+    open_plan = _share_plan(plan, in_process=executor is None and workers == 1)
     task = _ScoreTask(
         open_plan, listed, on_error, _are_probabilities(plan, listed, on_error, folder)
     )
@@ -176,7 +166,7 @@ def write_scores(
         settings,
         executor=executor,
         workers=workers,
-        overwrite=overwrite,
+        overwrite=again,
         on_error="stop" if is_table else on_error,
         progress=progress,
     )
@@ -184,7 +174,8 @@ def write_scores(
     if on_error == "stop":
         refuse_skipped(run.skipped)
     if not run.n_rows and not run.failed:
-        shutil.rmtree(folder, ignore_errors=True)
+        for path in list_outputs(folder):
+            path.unlink()
         raise nothing_scored(listed.name, run.skipped)
     if one_table:
         one_table.join_parts(folder, plan, run)
@@ -343,11 +334,22 @@ def _as_task_source(part: Part) -> Part:
 # -------------------------------------------------------------------- the task
 
 
+def _share_plan(plan: ScoringPlan, *, in_process: bool) -> Callable[[], ScoringPlan]:
+    """What gives workers the plan: they open the model themselves."""
+    if in_process:
+        return lambda: plan
+    if plan.model.source is None:
+        rule = "is an object in memory, but workers open the model themselves"
+        raise InputError("model", plan.model.name, rule, hint="give a file or a name")
+    own = plan.model.preprocessing if plan.model.prepare is None else None
+    return _PlanOpener(plan.model.source, own, plan.classes.names, plan.identity)
+
+
 @dataclass(frozen=True)
 class _PlanOpener:
     """Opens the model in a worker process, which keeps it."""
 
-    source: str | None
+    source: str
     preprocessing: Preprocessing | None
     names: tuple[str, ...]
     identity: Mapping[str, object]
@@ -463,6 +465,21 @@ class _OneTable(NamedTuple):
     parts: Sequence[Part]
 
     @property
+    def files(self) -> tuple[Path, Path]:
+        """The table, and the list of what was skipped."""
+        return self.path, self.path.with_suffix(".skipped.csv")
+
+    @property
+    def manifest(self) -> Path:
+        """What the table is from, and the hashes of the files."""
+        return Path(f"{self.path}.json")
+
+    def require_own(self, *, overwrite: bool) -> None:
+        """Refuse to replace files that a person has written or changed."""
+        for path in self.files:
+            require_own(path, self.manifest, overwrite=overwrite)
+
+    @property
     def key(self) -> str:
         """What the table depends on."""
         versions = [[part.name, part.version] for part in self.parts]
@@ -470,26 +487,24 @@ class _OneTable(NamedTuple):
 
     def join_parts(self, folder: Path, plan: ScoringPlan, run: ScoringRun) -> None:
         """Make the table of the parts in a folder, and remove these."""
-        path = self.path
+        path, skipped = self.files
         batches = open_scores(folder).batches(features=True)
         blocks = (([] if ids is None else ids.tolist(), scores) for ids, scores in batches)
-        _write_skipped(path.with_suffix(".skipped.csv"), run.skipped)
+        _write_skipped(skipped, run.skipped)
         write_score_table(path, plan.classes.names, blocks, plan.model.kind)
-        about = {"key": self.key, "table": fingerprint_files([path]), "summaries": run.summaries}
-        with replace_file(Path(f"{path}.json")) as stream:
+        files = {file.name: hash_file(file) for file in self.files if file.exists()}
+        about = {"key": self.key, "files": files, "summaries": run.summaries}
+        with replace_file(self.manifest) as stream:
             json.dump({**about, **_describe_origin(plan, run)}, stream)
         shutil.rmtree(folder)
 
-    def find_finished(self, folder: Path) -> ScoringRun | None:
-        """Return what the same job has done, if its table is there; refuse to replace another one.
-
-        A job that was begun goes on.
-        """
-        if not self.path.exists() or folder.exists():
+    def find_finished(self) -> ScoringRun | None:
+        """What the same job has done, if its table is there; that of another job is refused."""
+        if not self.path.exists():
             return None
         try:
-            kept = json.loads(Path(f"{self.path}.json").read_text(encoding="utf-8"))
-            if kept["key"] == self.key and kept["table"] == fingerprint_files([self.path]):
+            kept = json.loads(self.manifest.read_text(encoding="utf-8"))
+            if kept["key"] == self.key:
                 n = len(self.parts)
                 return ScoringRun(n, n_kept=n, summaries=kept["summaries"])
         except (OSError, ValueError, KeyError, TypeError):
@@ -499,7 +514,8 @@ class _OneTable(NamedTuple):
             NO_VALUE,
             "exists, and is not the result of this job",
             where=str(self.path),
-            hint="give another output, or replace it (overwrite=True)",
+            hint="give another output",
+            choices={"overwrite": True},
         )
 
 

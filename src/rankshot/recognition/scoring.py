@@ -202,8 +202,8 @@ def refuse_skipped(skipped: Iterable[Skipped]) -> None:
     """Raise an error if an input was skipped."""
     bad = next((one for one in skipped if one.is_input), None)
     if bad is not None:
-        hint = "on_error='skip' leaves out such inputs, and lists them"
-        raise InputError("inputs", bad.id, f"cannot be used: {bad.reason}", hint=hint)
+        rule, hint = f"cannot be used: {bad.reason}", "correct it, or leave out such inputs"
+        raise InputError("inputs", bad.id, rule, hint=hint, choices={"on_error": "skip"})
 
 
 def nothing_scored(name: str, skipped: Sequence[Skipped]) -> InputError:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.tables import as_frame
 from rankshot.core.validation import require_number
+from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.sources.similarity import Similarity
 
@@ -27,7 +30,7 @@ LEAST_COHERENCE = 1.64
 def as_rankings(
     rankings: object, items: Sequence[str] | None = None, raters: str | Sequence[str] | None = None
 ) -> Rankings:
-    """Rankings of the seen classes ``items`` from `Rankings` or a dict of lists.
+    """Rankings of the seen classes ``items`` from `Rankings`, a dict, a file or a data frame.
 
     Rankings that name only some of these classes become top-K rankings of all of them. A ranking
     that lists another class is refused: nothing is dropped. A dict has one list of seen classes per
@@ -46,12 +49,14 @@ def as_rankings(
             # One list of each rater for each class.
             raters = [*raters] * len(rankings)
         return Rankings.from_orders(rankings, items=items, raters=raters)
+    if isinstance(rankings, str | Path) or as_frame(rankings) is not None:
+        rankings = read_rankings(rankings)
     if isinstance(rankings, Similarity):
         raise InputError(
             "rankings", rankings.source, "is a table of similarities", hint="use its to_rankings()"
         )
     if not isinstance(rankings, Rankings):
-        raise InputError("rankings", rankings, "must be Rankings or a dict of lists")
+        raise InputError("rankings", rankings, "must be Rankings, a dict of lists, or a file")
     named = require_targets(rankings)
     # The same classes keep the order that the rankings give them: plain arrays have it as well.
     is_same = items is None or {*items} == {*named.items}
