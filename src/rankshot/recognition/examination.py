@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankshot import pages
 from rankshot.core.errors import NO_VALUE, InputError, format_count, format_share, quote_names
+from rankshot.recognition.recognition import rehearse_known
 from rankshot.recognition.run_folder import Run, open_run
 from rankshot.recognition.scoring import check_scores
 from rankshot.zeroshot.class_rankings import only_new
@@ -74,10 +75,11 @@ def examine_run(folder: Path) -> tuple[list[str], list[Step]]:
 def rehearse_run(folder: Path) -> Forecast:
     """Hold out seen classes of a run once more, to choose settings and forecast the accuracy."""
     run = open_run(folder)
-    if run.knowledge.reference is None or run.knowledge.reference[1] is None:
-        hint = "recognise with --reference, inputs of seen classes with labels"
-        raise InputError("reference", NO_VALUE, "must have labels for a rehearsal", hint=hint)
-    return run.knowledge.rehearse(run.settings)
+    notes: list[str] = []
+    forecast = rehearse_known(run.knowledge, run.settings, notes)
+    if forecast is None:
+        raise InputError("reference", NO_VALUE, "is not enough", hint="; ".join(notes))
+    return forecast
 
 
 def describe_head(path: Path) -> list[str]:

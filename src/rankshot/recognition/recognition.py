@@ -22,7 +22,7 @@ from rankshot.recognition.reading import Labels, Reader, rank_new, read_new, rea
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, plan_scoring
 from rankshot.sources.registry import Source
-from rankshot.zeroshot.class_rankings import as_rankings, only_new
+from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names, sources_of
 from rankshot.zeroshot.decide import label_or_reject, most_probable
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import AUTO
@@ -378,7 +378,7 @@ def _predict(
     knowledge = Knowledge(rankings, pair, examples, scored.scores)
     forecast = None
     if rehearse and known is not None and labels is not None:
-        forecast = _rehearse(knowledge, labels, settings, notes)
+        forecast = rehearse_known(knowledge, settings, notes)
     if forecast is not None:
         names = ("classes", "none", "batch", "seen_loss")
         own = {name: getattr(settings, name) for name in names}
@@ -434,15 +434,18 @@ def _list_unused(rankings: Rankings, labels: Labels | None) -> list[str]:
     return [f"rankings of {quote_names(unused)} are left out: {why}"]
 
 
-def _rehearse(
-    knowledge: Knowledge, labels: Labels, settings: Settings, notes: list[str]
-) -> Forecast | None:
-    """Rehearse, if enough labelled classes are ranked by the sources that rank the new ones."""
+def rehearse_known(knowledge: Knowledge, settings: Settings, notes: list[str]) -> Forecast | None:
+    """Rehearse, if enough labelled classes are ranked by the sources that rank the new ones.
+
+    Otherwise, the notes get the reason.
+    """
     rankings, new = knowledge.rankings, only_new(knowledge.rankings)
-    counts = np.full(len(rankings), not new.rater_names)
-    counts |= np.array([bool(rater) for rater in rankings.raters])
+    labels = None if knowledge.reference is None else knowledge.reference[1]
+    is_alike = np.isin(sources_of(rankings), source_names(new))
+    if new.rater_names:
+        is_alike &= np.array([bool(rater) for rater in rankings.raters])
     targets = rankings.targets.astype(str)
-    ranked = np.intersect1d(labels, targets[counts])
+    ranked = np.intersect1d([] if labels is None else labels, targets[is_alike])
     if len(ranked) < LEAST_CLASSES:
         notes.append(
             f"rehearsal: none. It needs rankings of at least {LEAST_CLASSES} labelled classes by "
@@ -450,9 +453,10 @@ def _rehearse(
             "labelled inputs are only used as the reference"
         )
         return None
-    some = rankings[np.isin(targets, [*ranked, *new.target_names])]
+    is_rehearsed = is_alike & np.isin(targets, ranked)
+    some = rankings[is_rehearsed | np.isin(targets, new.target_names)]
     least = ceil(len(ranked) / (MOST_HELD_OUT * len(rankings.items)))
     # Groups of enough classes for two halves, of which one stands for no class at all.
-    n_folds = min(max(len(ranked) // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
+    n_folds = min(max(len(ranked) // (2 * LEAST_CLASSES), least, 2), len(ranked) // 2, USUAL_FOLDS)
     known = Knowledge(some, knowledge.reference, knowledge.examples, knowledge.batch)
     return known.rehearse(settings, n_folds=n_folds)
