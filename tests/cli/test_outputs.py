@@ -35,7 +35,7 @@ OUTPUTS = {
 }
 """Each option that names a file to write: a command, and the file."""
 SEEN_RANKINGS = "".join(
-    f'{{"target": "{name}", "ranking": {order}, "rater": "ann"}}\n'
+    f'{{"target": "{name}", "ranking": {order}, "source": "zoo", "rater": "ann"}}\n'
     for name, order in (
         ("bus", '["tram", "fox"]'),
         ("fox", '["tiger", "leopard"]'),

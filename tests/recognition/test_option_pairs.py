@@ -53,11 +53,8 @@ def find_refused(options):
     """The parameter that must be refused, of options that contradict each other."""
     if "preprocessing" in options:
         return None  # a function on texts: any error of its own
-    if "seen_loss" in options and options.get("classes") != "all":
-        return "seen_loss"
-    if "seen_loss" in options and "reference" not in options:
-        return "seen_loss"
-    if "seen_loss" in options and len(options["reference"]) == 5:
+    is_measured = options.get("classes") == "all" and len(options.get("reference", [])) != 5
+    if "seen_loss" in options and not (is_measured and "reference" in options):
         return "seen_loss"
     is_new = options.get("classes") != "all" and "none" not in options
     if options.get("batch") is True and not is_new:
