@@ -13,6 +13,10 @@ from rankshot.core.files import replace_file
 from rankshot.zeroshot.metrics import Interval
 
 
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "accuracies.md"
+"""The page of all accuracies, one section for each subject."""
+
+
 class OursAndPaper(NamedTuple):
     """Our number and the paper's number of the same cell; None where there is none."""
 
@@ -84,6 +88,19 @@ def write_markdown(tables: Iterable[ResultTable], path: Path) -> None:
     """Write all tables as Markdown."""
     with replace_file(path) as stream:
         stream.write("\n".join(map(format_markdown, tables)))
+
+
+def write_section(page: Path, name: str, tables: Iterable[ResultTable]) -> None:
+    """Write tables between the two comments of a section of a page; the rest stays as it is."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    text = page.read_text("utf-8")
+    before, is_there, rest = text.partition(begin)
+    _, is_closed, after = rest.partition(end)
+    if not (is_there and is_closed):
+        raise RankshotError(f"{page} has no section {name!r}")
+    with replace_file(page) as stream:
+        body = "\n".join(map(format_markdown, tables))
+        stream.write(f"{before}{begin}\n\n{body}\n{end}{after}")
 
 
 def write_csv(tables: Iterable[ResultTable], path: Path) -> None:

@@ -16,8 +16,10 @@ from scipy.sparse import issparse
 from sklearn.decomposition import TruncatedSVD
 
 from rankshot.core.errors import RankshotError, quote_names
+from rankshot.datasets import load_imagenet
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.sources.look_alikes import LookAlikes
 from rankshot.sources.wordnet import WordNet
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task, load_benchmark
@@ -59,6 +61,8 @@ NETWORKS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """Tasks that have scores and one panel only. Those of “outside” are reported, never chosen on."""
 FILES = {"sounds": SOUND_SPLITS, **NETWORKS}
+DATA = (*TABLES, *NETWORKS)
+"""All data sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +123,8 @@ def load_scored_tasks(
                     yield read(name, *(folder / file for file in files))
                 except FileNotFoundError as error:
                     raise describe_missing(dataset, error) from None
+        if dataset == "imagenet" and is_wanted("imagenet"):
+            yield read_package_network()
         return
     if dataset not in TABLES:
         raise RankshotError(f"no data set {dataset!r}; there are {quote_names(TABLES)}")
@@ -210,3 +216,14 @@ def read_network(name: str, path: Path, panel: Path) -> ScoredTask:
         labels, known = found["label"].astype(str), found["reference_label"].astype(str)
     rankings = {"panel": read_rankings(panel, items=classes)}
     return ScoredTask(name, parts[0], labels, parts[1], known, rankings)
+
+
+def read_package_network() -> ScoredTask:
+    """Return the scores of a network with 1,000 outputs in the package, ranked by the dictionary."""
+    data = load_imagenet()
+    targets, items = sorted(set(data.labels.tolist())), data.scores.items
+    rankings = LookAlikes().rankings(targets, items)
+    tree = rank_items(WordNet("path").similarity(targets, items))
+    nothing = np.array([], str)
+    by_source = {"panel": rankings, "WordNet": tree}
+    return ScoredTask("imagenet", data.scores, data.labels, data.reference, nothing, by_source)
