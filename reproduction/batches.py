@@ -89,10 +89,9 @@ class Cell(NamedTuple):
         return self.gain < -MOST_LOST - ENOUGH_ERRORS * self.error
 
     def __str__(self) -> str:
-        return (
-            f"{self.task}, {self.rankings}, {self.kind}: {format_share(float(np.mean(self.alone)))} "
-            f"({self.gain:+.3f} ± {self.error:.3f})"
-        )
+        alone = format_share(float(np.mean(self.alone)))
+        name = f"{self.task}, {self.rankings}, {self.kind}"
+        return f"{name}: {alone} ({self.gain:+.3f} ± {self.error:.3f})"
 
 
 def measure(task: ScoredTask, n_draws: int, old: Path | None = None) -> Iterator[Cell]:
@@ -187,11 +186,14 @@ def format_tables(cells: Sequence[Cell], n_draws: int, seconds: float) -> tuple[
             ("task", *KINDS),
             tuple((task, *(write(task, kind) for kind in KINDS)) for task in tasks),
             (
-                f"Accuracy of inputs predicted one at a time, and the change if they are predicted "
-                f"as a batch, without labels: means over the same {n_draws} draws. Panel and "
-                f"reference. Each class that occurs has {N_INPUTS} inputs, or 5, or up to 300; "
-                "“half” and “a quarter” are shares of the classes that occur. Unequal: frequencies "
-                "of a Dirichlet distribution with concentration .5.",
+                (
+                    "Accuracy of inputs predicted one at a time, and the change if they are "
+                    "predicted as a batch, without labels: means over the same "
+                    f"{n_draws} draws. Panel and reference. Each class that occurs has "
+                    f"{N_INPUTS} inputs, or 5, or up to 300; “half” and “a quarter” are shares "
+                    "of the classes that occur. Unequal: frequencies of a Dirichlet "
+                    "distribution with concentration .5."
+                ),
                 "“!” breaks the rule: more than .01 and two standard errors below one at a time.",
             ),
         ),
@@ -201,9 +203,12 @@ def format_tables(cells: Sequence[Cell], n_draws: int, seconds: float) -> tuple[
             ("rankings", *KINDS, "cells that break the rule"),
             tuple(rows),
             (
-                "Means over tasks; after the comma, the gain over version 0.3. With unequal "
-                f"frequencies, the mean accuracy over classes changes by {by_class:+.3f} (panel).",
-                f"A batch of 100,000 inputs and 40 classes takes {seconds:.0f} seconds on one core.",
+                (
+                    "Means over tasks; after the comma, the gain over version 0.3. With unequal "
+                    "frequencies, the mean accuracy over classes changes by "
+                    f"{by_class:+.3f} (panel)."
+                ),
+                f"A batch of 100,000 inputs and 40 classes takes {seconds:.0f} s on one core.",
                 *([f"Cells that break the rule: {broken}."] if broken else []),
             ),
         ),

@@ -2,9 +2,9 @@
 
 ``python -m reproduction.examples_table DIRECTORY`` prints the cells that break the rule as soon as
 they are there, and writes ``examples.json`` to ``reproduction-examples`` and the section of
-``docs/results/accuracies.md``. ``--data sounds`` measures one data set, ``--part held-out`` the tasks
-with this text in their names; ``--draws 3`` is quicker. ``--old FOLDER`` compares with version 0.3,
-whose source is in this folder. Settings may be chosen on the held-out seen classes only.
+``docs/results/accuracies.md``. ``--data sounds`` measures one data set, ``--part held-out`` the
+tasks with this text in their names; ``--draws 3`` is quicker. ``--old FOLDER`` compares with version
+0.3, whose source is in this folder. Settings may be chosen on the held-out seen classes only.
 
 The rule: rankings and examples together are never more than .01 and two standard errors below the
 best of rankings alone, nearest class mean and logistic regression.
@@ -303,7 +303,7 @@ class Means(NamedTuple):
 
 
 def format_tables(cells: Sequence[Cell], n_draws: int) -> tuple[ResultTable, ...]:
-    """Return the panel's accuracies by task, means over tasks, and the cells that break the rule."""
+    """Return the panel's accuracies by task, means, and the cells that break the rule."""
     by_key = {(cell.task, cell.rankings, cell.numbers, cell.design): cell for cell in cells}
     tasks = list(dict.fromkeys(cell.task for cell in cells))
 
@@ -335,11 +335,14 @@ def format_tables(cells: Sequence[Cell], n_draws: int) -> tuple[ResultTable, ...
             ("task", *(f"{n} per class" for n in N_EXAMPLES), "5 for half, the other half"),
             tuple((task, *(write(task, design) for design in DESIGNS)) for task in tasks),
             (
-                f"Mean class accuracy with the panel's rankings, a reference and examples, by "
-                f"features where there are any; means over {n_draws} draws. In parentheses: the "
-                "best of rankings alone, nearest class mean and logistic regression (C = 1, C = "
-                "10), chosen on the tested inputs. In the last column, half of the classes has "
-                "five examples; the accuracy is that of the other half, beside rankings alone.",
+                (
+                    "Mean class accuracy with the panel's rankings, a reference and examples, "
+                    f"by features where there are any; means over {n_draws} draws. In "
+                    "parentheses: the best of rankings alone, nearest class mean and logistic "
+                    "regression (C = 1, C = 10), chosen on the tested inputs. In the last "
+                    "column, half of the classes has five examples; the accuracy is that of the "
+                    "other half, beside rankings alone."
+                ),
                 "“!” breaks the rule: more than .01 and two standard errors below the best.",
             ),
         ),
@@ -349,8 +352,10 @@ def format_tables(cells: Sequence[Cell], n_draws: int) -> tuple[ResultTable, ...
             ("rankings", "examples by", *DESIGNS, "cells that break the rule"),
             tuple(rows),
             (
-                "Means over tasks; after the comma, the gain over version 0.3. In the shuffled "
-                "panel, each class has the rankings of another one.",
+                (
+                    "Means over tasks; after the comma, the gain over version 0.3. In the shuffled "
+                    "panel, each class has the rankings of another one."
+                ),
                 *([f"Cells that break the rule: {'; '.join(map(str, broken))}."] if broken else []),
             ),
             n_labels=2,

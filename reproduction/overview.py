@@ -32,7 +32,7 @@ from rankshot.zeroshot.scores import Scores, standardize_rows
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import TextTask, load_benchmark
 from reproduction.data import load_data
-from reproduction.examples_table import Draw, Measurement
+from reproduction.examples_table import Measurement
 from reproduction.paper_methods import paper_head
 from reproduction.result_tables import PAGE, ResultTable, Value, write_section
 from reproduction.scored_tasks import DATA, LEAST_SQUARES, Labels, ScoredTask, load_scored_tasks
@@ -202,22 +202,33 @@ def first_page_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> 
         ("method", *by_column),
         tuple(mark_largest(rows)),
         (
-            f"Means over {n_draws} draws of examples and test inputs; all rows of a column use the "
-            "same inputs. The largest of the four rows without examples is bold, and the larger of "
-            "the two with examples.",
-            "One-line rules: the class that lists the classifier's first guess first, and the class "
-            "with the highest listed score; the better one is shown, chosen on the test inputs.",
-            "Rankings: a language-model panel; for languages, programming languages and letters, "
-            "one list per class, written from names alone. Hamm and Belkin: K = 4, consensus. "
-            "rankshot also has a reference: inputs of seen classes, without labels; their method "
-            "cannot use one. Without it, rankshot has the accuracies in the next table.",
-            "5 examples per class, no rankings: the best of logistic regression (C = 1, C = 10) and "
-            "the nearest class mean, chosen on the test inputs.",
-            "Classifiers: logistic regression on features of EfficientNet-Lite0 (CIFAR-10, 100 seen "
-            "classes), on the histograms of Animals with Attributes (40) and on TF-IDF (CLINC150, "
-            "120); networks on spectrograms of ESC-50 (40, the published split, three networks); "
-            "py3langid (123); TF-IDF and logistic regression (40 programming languages); a random "
-            "forest (17 letters).",
+            (
+                f"Means over {n_draws} draws of examples and test inputs; all rows of a column use "
+                "the same inputs. The largest of the four rows without examples is bold, and the "
+                "larger of the two with examples."
+            ),
+            (
+                "One-line rules: the class that lists the classifier's first guess first, and the "
+                "class with the highest listed score; the better one is shown, chosen on the test "
+                "inputs."
+            ),
+            (
+                "Rankings: a language-model panel; for languages, programming languages and "
+                "letters, one list per class, written from names alone. Hamm and Belkin: K = 4, "
+                "consensus. rankshot also has a reference: inputs of seen classes, without labels; "
+                "their method cannot use one. The next table has rankshot without it."
+            ),
+            (
+                "5 examples per class, no rankings: the best of logistic regression (C = 1, C = "
+                "10) and the nearest class mean, chosen on the test inputs."
+            ),
+            (
+                "Classifiers: logistic regression on features of EfficientNet-Lite0 (CIFAR-10, 100 "
+                "seen classes), on the histograms of Animals with Attributes (40) and on TF-IDF "
+                "(CLINC150, 120); networks on spectrograms of ESC-50 (40, the published split, "
+                "three networks); py3langid (123); TF-IDF and logistic regression (40 programming "
+                "languages); a random forest (17 letters)."
+            ),
         ),
     )
 
@@ -263,12 +274,14 @@ def alone_table(means: Mapping[str, Mapping[str, float]]) -> ResultTable:
         ("task", *SHOWN, f"best of {len(names)}"),
         tuple(rows),
         (
-            "Mean class accuracy, with the panel's rankings. “rankshot” has a reference, as has "
-            "“by entropy”: what a batch chooses. The best of all methods is chosen with labels; it "
-            "also counts the weighted mean without the bonus for ranks, with and without a "
-            "reference, and the whole reference. Tasks whose names contain “held-out” have seen "
-            "classes as targets. No setting was chosen on languages, programming languages and "
-            "letters. Mean: two classifiers of one data set count as one task.",
+            (
+                "Mean class accuracy, with the panel's rankings. “rankshot” has a reference, as "
+                "has “by entropy”: what a batch chooses. The best of all methods is chosen with "
+                "labels; it also counts the weighted mean without the bonus for ranks, with and "
+                "without a reference, and the whole reference. Tasks whose names contain "
+                "“held-out” have seen classes as targets. Mean: tasks of one data set count as "
+                "one."
+            ),
         ),
     )
 

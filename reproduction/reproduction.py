@@ -40,7 +40,6 @@ from reproduction.peers.linear import VectorRegression
 from reproduction.ranking_cells import RankingCells, build_ranking_cells
 from reproduction.result_one import rater_table, source_table
 from reproduction.result_tables import ResultTable, Value
-from reproduction.text_peers import NOTES as TEXT_PEER_NOTES, text_peer_methods
 from reproduction.two_classes import MethodScores, TwoClasses, evaluate_pairs, two_class_table
 
 Grid = Mapping[str, tuple[float, ...]]
@@ -51,8 +50,6 @@ GRID: Grid = {
     LEAST_SQUARES: (0.0001, 0.0003, 0.001, 0.01),
 }
 """The values of C that are tried, by classifier."""
-TEXT_GRID: Grid = {"multiclass": (1.0, 10.0, 100.0), LEAST_SQUARES: (0.1, 0.3, 1.0, 3.0)}
-"""The same for texts, whose features are of length √2."""
 IMAGE_CLASSIFIER_NOTES = (
     "Table 2 uses the C with the best accuracy on validation images, as the paper does.",
     (
@@ -60,9 +57,6 @@ IMAGE_CLASSIFIER_NOTES = (
         "scaled by Platt's method, fitted to the validation images. Least squares is not "
         "in the paper."
     ),
-)
-TEXT_CLASSIFIER_NOTES = (
-    "Features: TF-IDF of words, pairs of words, and two to five characters inside words.",
 )
 
 
@@ -83,14 +77,12 @@ class Reproduction:
 
     name: str
     tables: tuple[ResultTable, ...]
-    figures: PaperFigures | None
+    figures: PaperFigures
     seconds: float
 
     @property
     def all_tables(self) -> tuple[ResultTable, ...]:
         """The tables, and Figure 4 as a table; a report shows that one below the figure."""
-        if self.figures is None:
-            return self.tables
         return (*self.tables, two_class_table(self.figures.two_classes))
 
     def table(self, name: str) -> ResultTable:
@@ -123,24 +115,6 @@ def reproduce(
     announce("figures")
     figures = build_paper_figures(benchmark, _two_class_methods(benchmark, multiclass))
     return Reproduction(benchmark.name, tuple(tables), figures, round(perf_counter() - start))
-
-
-def reproduce_texts(
-    benchmark: Benchmark,
-    directory: Path,
-    announce: AnnounceStep,
-    grid: Grid = TEXT_GRID,
-) -> Reproduction:
-    """Run the experiments on texts: all that does not compare with the paper."""
-    start = perf_counter()
-    models = _Models(benchmark, directory, announce)
-    cache = models.of(benchmark.real)
-    classifiers, best = _choose_classifiers(cache, benchmark.real, grid, TEXT_CLASSIFIER_NOTES)
-    rehearsal, real = models.load("multiclass", best["multiclass"])
-    methods = text_peer_methods(benchmark.vectors)
-    peers = peer_table(benchmark, rehearsal, real, announce, methods, TEXT_PEER_NOTES)
-    seconds = round(perf_counter() - start)
-    return Reproduction(benchmark.name, (classifiers, peers), None, seconds)
 
 
 class _Models:

@@ -12,7 +12,6 @@ from rankshot.core.errors import RankshotError, format_share, short_repr
 from rankshot.core.files import replace_file
 from rankshot.zeroshot.metrics import Interval
 
-
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "accuracies.md"
 """The page of all accuracies, one section for each subject."""
 

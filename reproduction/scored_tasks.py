@@ -5,7 +5,7 @@ Each task has what `WeightedMean` takes: rankings, a reference, and scores with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -115,16 +115,7 @@ def load_scored_tasks(
     """
     is_wanted = partial(_is_wanted, parts=parts, without=without)
     if dataset in FILES:
-        folder = find_folder(dataset, directory)
-        for name, files in FILES[dataset].items():
-            if is_wanted(name):
-                read = read_sounds if dataset == "sounds" else read_network
-                try:
-                    yield read(name, *(folder / file for file in files))
-                except FileNotFoundError as error:
-                    raise describe_missing(dataset, error) from None
-        if dataset == "imagenet" and is_wanted("imagenet"):
-            yield read_package_network()
+        yield from _read_tasks(dataset, directory, is_wanted)
         return
     if dataset not in TABLES:
         raise RankshotError(f"no data set {dataset!r}; there are {quote_names(TABLES)}")
@@ -137,6 +128,22 @@ def load_scored_tasks(
             for setting in settings:
                 full = name if setting == LEAST_SQUARES else f"{name}, {setting}"
                 yield _score_task(full, setting, benchmark.name, task, announce)
+
+
+def _read_tasks(
+    dataset: str, directory: Path, is_wanted: Callable[[str], bool]
+) -> Iterator[ScoredTask]:
+    """Yield the tasks whose scores are in files."""
+    folder = find_folder(dataset, directory)
+    for name, files in FILES[dataset].items():
+        if is_wanted(name):
+            read = read_sounds if dataset == "sounds" else read_network
+            try:
+                yield read(name, *(folder / file for file in files))
+            except FileNotFoundError as error:
+                raise describe_missing(dataset, error) from None
+    if dataset == "imagenet" and is_wanted("imagenet"):
+        yield read_package_network()
 
 
 def _is_wanted(name: str, parts: tuple[str, ...], without: str | None) -> bool:
@@ -219,7 +226,7 @@ def read_network(name: str, path: Path, panel: Path) -> ScoredTask:
 
 
 def read_package_network() -> ScoredTask:
-    """Return the scores of a network with 1,000 outputs in the package, ranked by the dictionary."""
+    """Return the scores of the network in the package: 1,000 outputs, ranked by the dictionary."""
     data = load_imagenet()
     targets, items = sorted(set(data.labels.tolist())), data.scores.items
     rankings = LookAlikes().rankings(targets, items)

@@ -314,11 +314,13 @@ def format_tables(rows: Sequence[Row], n_draws: int) -> tuple[ResultTable, ...]:
             ("task", *columns),
             cells,
             (
-                f"Accuracy on new classes, as a mean over classes and over {n_draws} draws, where "
-                "all classes compete, with 0, 1 or 5 examples of each new class. The budget is 2% "
-                "or 5% of accuracy on seen classes, with labels in the reference. “!”: the loss on "
-                "tested inputs, which follows, is above the budget by more than two standard "
-                "errors.",
+                (
+                    f"Accuracy on new classes, as a mean over classes and over {n_draws} draws, "
+                    "where all classes compete, with 0, 1 or 5 examples of each new class. The "
+                    "budget is 2% or 5% of accuracy on seen classes, with labels in the "
+                    "reference. “!”: the loss on tested inputs, which follows, is above the "
+                    "budget by more than two standard errors."
+                ),
             ),
         ),
         ResultTable(
@@ -327,9 +329,12 @@ def format_tables(rows: Sequence[Row], n_draws: int) -> tuple[ResultTable, ...]:
             ("examples, budget", "loss", "new", "one-line rule", "0.3", "area", "area, 0.3"),
             tuple(means),
             (
-                "One-line rule: an input is new if its highest standardised score is low. It and "
-                "version 0.3 lose the same, with thresholds that are chosen on the tested inputs. "
-                "Area: under the curve of new accuracy against accuracy on seen classes.",
+                (
+                    "One-line rule: an input is new if its highest standardised score is low. "
+                    "It and version 0.3 lose the same, with thresholds that are chosen on the "
+                    "tested inputs. Area: under the curve of new accuracy against accuracy on "
+                    "seen classes."
+                ),
                 f"Area more than {MOST_LOST} below version 0.3: {'; '.join(lower) or 'none'}.",
             ),
         ),

@@ -1,94 +1,47 @@
-"""Put the measured accuracies into README, the first page and the guide.
+"""Put the measured accuracies into README and the first page.
 
     python scripts/fill_accuracies.py
 
-``docs/results/accuracies.md`` lists every accuracy on these pages, in the order of the pages, with
-the file, the table, the row and the column that it comes from. After a new run, this script writes
-the new numbers; ``tests/site/test_accuracies.py`` fails if a page and its files differ, or if a
-number is not on the list.
+The table between the comments ``begin accuracies`` and ``end accuracies`` of these pages is the
+first table of ``docs/results/accuracies.md``. ``tests/site/test_accuracies.py`` fails if they
+differ, or if a page has an accuracy that is not in ``docs/results``.
 """
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
-LIST = RESULTS / "accuracies.md"
+PAGES = ("README.md", "docs/index.md")
 ACCURACY = re.compile(r"(?<![\w.])\.\d{3}\b")
 FENCE = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2$", re.MULTILINE | re.DOTALL)
-OTHERS = {"survey": "shares of flagged participants", "votes": "a certainty"}
-"""Pages of the guide whose numbers are not accuracies."""
+BLOCK = re.compile(r"(<!-- begin accuracies -->\n).*?(<!-- end accuracies -->)", re.DOTALL)
 
 
-class Origin(NamedTuple):
-    """Where an accuracy comes from: a file in docs/results, and a cell of one of its tables."""
-
-    file: str
-    table: str
-    row: str
-    column: str
-
-
-def read_cells(line):
-    """Return the cells of a row of a table."""
-    return [cell.strip().strip("*") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+def read_table():
+    """Return the first table of all accuracies."""
+    lines = (RESULTS / "accuracies.md").read_text("utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| "))
+    end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
+    return "\n".join(lines[start:end])
 
 
-def find_number(origin):
-    """Return the number in a cell, without its interval."""
-    text = (RESULTS / f"{origin.file}.md").read_text("utf-8")
-    parts = [part for part in re.split(r"\n## ", text) if part.startswith(origin.table)]
-    if len(parts) != 1:
-        raise ValueError(f"{origin.file}.md has {len(parts)} tables {origin.table!r}")
-    header, _, *rows = [read_cells(line) for line in parts[0].splitlines() if line.startswith("|")]
-    found = [cells for cells in rows if " | ".join(cells).startswith(f"{origin.row} |")]
-    if len(found) != 1:
-        raise ValueError(f"{origin}: {len(found)} rows")
-    return found[0][header.index(origin.column)].split()[0]
+def fill_page(text):
+    """Return a page with the table."""
+    return BLOCK.sub(lambda match: f"{match[1]}\n{read_table()}\n\n{match[2]}", text)
 
 
-def read_list():
-    """Return the origins of the numbers of each page, in their order."""
-    origins = {page: [] for page in list_pages()}
-    for line in LIST.read_text("utf-8").splitlines():
-        if line.startswith("| ") and ".md |" in line:
-            page, *origin = read_cells(line)
-            origins[page].append(Origin(*origin))
-    return origins
-
-
-def list_pages():
-    """Return the pages with accuracies, by their paths from the root."""
-    guide = sorted((ROOT / "docs" / "guide").glob("*.md"))
-    names = [path.relative_to(ROOT).as_posix() for path in guide if path.stem not in OTHERS]
-    return ["README.md", "docs/index.md", *names]
-
-
-def fill_page(text, origins):
-    """Return a page with the numbers of its origins; code stays as it is."""
-    code = [match.span() for match in FENCE.finditer(text)]
-    places = [
-        match.span()
-        for match in ACCURACY.finditer(text)
-        if not any(start <= match.start() < end for start, end in code)
-    ]
-    if len(places) != len(origins):
-        raise ValueError(f"{len(places)} accuracies, but {len(origins)} on the list")
-    for (start, end), origin in reversed(list(zip(places, origins, strict=True))):
-        text = text[:start] + find_number(origin) + text[end:]
-    return text
+def find_accuracies(text):
+    """Return the accuracies on a page, outside of code."""
+    return ACCURACY.findall(FENCE.sub("", text))
 
 
 def main():
     """Write all pages that change."""
-    for page, origins in read_list().items():
+    for page in PAGES:
         path = ROOT / page
         before = path.read_text("utf-8")
-        try:
-            after = fill_page(before, origins)
-        except ValueError as error:
-            raise SystemExit(f"{page}: {error}") from None
+        after = fill_page(before)
         if after != before:
             path.write_text(after, encoding="utf-8")
             print(f"{page} changed")
