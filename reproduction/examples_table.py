@@ -3,8 +3,9 @@
 ``python -m reproduction.examples_table DIRECTORY`` prints the cells that break the rule as soon as
 they are there, and writes ``examples.json`` to ``reproduction-examples`` and the section of
 ``docs/results/accuracies.md``. ``--data sounds`` measures one data set, ``--part held-out`` the
-tasks with this text in their names; ``--draws 3`` is quicker. ``--old FOLDER`` compares with version
-0.3, whose source is in this folder. Settings may be chosen on the held-out seen classes only.
+tasks with this text in their names; ``--draws 3`` is quicker. ``--old FOLDER`` compares with
+version 0.3, whose source is in this folder. Settings may be chosen on the held-out seen classes
+only.
 
 The rule: rankings and examples together are never more than .01 and two standard errors below the
 best of rankings alone, nearest class mean and logistic regression.
