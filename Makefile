@@ -93,18 +93,17 @@ hooks: $(VENV)/.test $(VENV)/.hooks
 reproduce: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction $(DATA) $(FROM)
 
+# The next four write sections of docs/results/accuracies.md. OPTIONS="--data sounds --draws 3"
+# measures less, and OPTIONS="--old FOLDER" compares with the source of version 0.3.
 # Rankings and labelled examples together, against each of them alone: make examples FROM=DIRECTORY.
-# About ten minutes; OPTIONS="--data sounds --draws 3" measures less.
 examples: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.examples_table $(FROM) $(OPTIONS)
 
-# Inputs predicted as a batch, against one at a time: make batches FROM=DIRECTORY. It writes
-# docs/results/batches.md.
+# Inputs predicted as a batch, against one at a time: make batches FROM=DIRECTORY.
 batches: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.batches $(FROM) $(OPTIONS)
 
-# Old and new classes together, within a budget: make together FROM=DIRECTORY. It writes
-# docs/results/together.md. OPTIONS="--old FOLDER" compares with the source of another version.
+# Old and new classes together, within a budget: make together FROM=DIRECTORY.
 together: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.together $(FROM) $(OPTIONS)
 
@@ -113,14 +112,14 @@ together: $(VENV)/.reproduce
 defaults: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.defaults $(FROM)
 
-# Rankings from names alone: make names FROM=DIRECTORY LISTS=FOLDER. It writes docs/results/names.md.
+# Rankings from names alone: make names FROM=DIRECTORY LISTS=FOLDER.
 names: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.names $(FROM) $(if $(LISTS),--lists $(LISTS))
 
-# The accuracies of the first page, measured again: make overview FROM=DIRECTORY. It writes
-# docs/results/overview.md, and puts its numbers into README.md and docs.
+# New classes alone, beside rules of one line: make overview FROM=DIRECTORY. It writes two sections of
+# docs/results/accuracies.md, and puts the first table into README.md and the first page.
 overview: $(VENV)/.reproduce
-	$(BIN)/python -m reproduction.overview $(FROM)
+	$(BIN)/python -m reproduction.overview $(FROM) $(OPTIONS)
 	$(BIN)/python scripts/fill_accuracies.py
 
 # The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.

@@ -402,7 +402,14 @@ def list_numbers() -> tuple[Number, ...]:
                 f"accuracy, panel {examples}",
             )
             for name in (
-                *("EXPLAINED[0]", "EXPLAINED[1]", "FEATURE_SHARE", "RANKING_EXAMPLES", "RIDGE"),
+                *(
+                    "EXPLAINED[0]",
+                    "EXPLAINED[1]",
+                    "SLOPE_STD",
+                    "FEATURE_SHARE",
+                    "RANKING_EXAMPLES",
+                    "RIDGE",
+                ),
             )
         ),
         tried(

@@ -1,8 +1,8 @@
 """Measure rankings from names alone, and how many names are in the dictionaries.
 
 ``make names FROM=DIRECTORY`` measures `LookAlikes` and `WordNet` on the data sets in DIRECTORY and
-on the scores in the package, looks up lists of names, and writes ``docs/results/names.md``. With
-``LISTS=FOLDER``, the names of LVIS and Open Images are looked up as well: FOLDER contains
+on the scores in the package, looks up lists of names, and writes a section of
+``docs/results/accuracies.md``. With ``LISTS=FOLDER``, the names of LVIS and Open Images are looked up as well: FOLDER contains
 ``lvis.yaml`` and ``open-images-v7.yaml`` of the package ultralytics.
 """
 
@@ -19,22 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rankshot as rs
-from rankshot.core.files import replace_file
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.dictionary import Dictionary, load_dictionary
 from rankshot.sources.wordnet_nouns import compare_synsets, load_nouns
 from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.scores import Scores
+from reproduction.result_tables import PAGE, ResultTable, Value, write_section
 from reproduction.scored_tasks import load_scored_tasks
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "names.md"
 LISTS = Path(__file__).parent / "name_lists"
 MOST_PER_CLASS = 150
-ODD_NAMES = (
-    *("gerenouk", "labradore_retreiver", "accordian", "umberella", "tomatoe"),
-    *("justice", "Tuesday", "happiness", "zzyzx", "yin yang"),
-)
-"""Five names that are spelt badly, and five that are not things or not names."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +42,8 @@ class NameTask:
 
 
 def main(directory: Path, lists: Path | None) -> None:
-    """Measure everything, and write the page."""
-    parts = [INTRODUCTION, table_of_accuracies(directory), table_of_names(lists), show_odd_names()]
-    with replace_file(PAGE) as stream:
-        stream.write("\n\n".join(parts) + "\n")
+    """Measure everything, and write the section."""
+    write_section(PAGE, "names", [table_of_accuracies(directory), table_of_names(lists)])
 
 
 # ---- Accuracies
@@ -59,22 +51,15 @@ def main(directory: Path, lists: Path | None) -> None:
 
 def load_tasks(directory: Path) -> Iterator[NameTask]:
     """Yield the tasks, those with held-out seen classes included."""
-    for dataset in ("cifar", "animals", "sounds"):
+    for dataset in ("cifar", "animals", "sounds", "imagenet"):
         for task in load_scored_tasks(dataset, directory, lambda _: None):
             few = task.limit(MOST_PER_CLASS)
-            yield NameTask(few.name, few.scores, few.labels, few.reference)
-    with np.load(directory / "imagenet" / "held_out_seen.npz", allow_pickle=False) as arrays:
-        is_reference = arrays["label"] == "reference"
-        scores = Scores(arrays["logits"].astype(np.float32), arrays["classes"].tolist())
-        new, labels = scores[~is_reference], arrays["label"][~is_reference]
-        yield NameTask("ImageNet network held-out", new, labels, scores[is_reference])
-    data = rs.datasets.load_imagenet()
-    yield NameTask("ImageNet network", data.scores, data.labels, data.reference)
+            yield NameTask(few.name, few.scores.with_blocks(), few.labels, few.reference)
 
 
-def table_of_accuracies(directory: Path) -> str:
+def table_of_accuracies(directory: Path) -> ResultTable:
     """Return a table with one row per task."""
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for task in load_tasks(directory):
         targets, items = sorted(set(task.labels.tolist())), task.scores.items
         tree = rs.WordNet().similarity(targets, items).to_rankings()
@@ -83,17 +68,18 @@ def table_of_accuracies(directory: Path) -> str:
         joint = rs.Knowledge(found.rankings, task.reference, batch=task.scores).fit()
         cells = [*measure(task, tree), *measure(task, found.rankings), score(task, joint)]
         mixed = ["", "", ""]
-        if task.name.startswith("ImageNet"):
+        if task.name.startswith("imagenet"):
             part = take_out(targets)
             by_part = [rank_by_five(part, targets, items)]
             by_part += [rank_by_part(part, targets, items, vectors=v) for v in (False, True)]
             mixed = [measure(task, rankings)[0] for rankings in by_part]
-        rows.append([task.name, f"{len(items):,} / {len(targets)}", *cells, *mixed])
+        rows.append((task.name, f"{len(items):,} / {len(targets)}", *cells, *mixed))
         print(*rows[-1], flush=True)
     head = ["task", "seen / new", "WordNet", "WordNet, reference", "dictionary"]
     head += ["dictionary, reference", "dictionary, jointly", "taken out: five nearest"]
     head += ["taken out: mixture", "taken out: mixture with word vectors"]
-    return f"## Mean class accuracy\n\n{format_table(head, rows)}"
+    title = "Rankings from names alone"
+    return ResultTable("names", title, tuple(head), tuple(rows), (NOTE,))
 
 
 def measure(task: NameTask, rankings: Rankings) -> list[str]:
@@ -165,7 +151,7 @@ def rank_by_five(part: Dictionary, targets: Sequence[str], items: Sequence[str])
 # ---- Names
 
 
-def table_of_names(folder: Path | None) -> str:
+def table_of_names(folder: Path | None) -> ResultTable:
     """Return how the names of some lists are found in the dictionary of look-alikes."""
     lists = {
         "COCO, 80 classes": (LISTS / "coco.txt").read_text("utf-8").splitlines(),
@@ -176,12 +162,13 @@ def table_of_names(folder: Path | None) -> str:
             names = re.findall(r"^  \d+: (.+)$", path.read_text("utf-8"), re.MULTILINE)
             lists[f"{name}, {len(names):,} classes"] = [name.strip("'\"") for name in names]
     kinds = ("as written", "by a synonym or correction", "mixed from others", "not at all")
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for title, names in lists.items():
         counts = Counter(how_found(names).values())
-        rows.append([title, *(str(counts[kind]) for kind in kinds)])
+        rows.append((title, *(counts[kind] for kind in kinds)))
         print(*rows[-1], flush=True)
-    return f"{NAMES_FOUND}\n\n{format_table(['list', *kinds], rows)}"
+    title = "How many names are in the dictionary?"
+    return ResultTable("dictionary", title, ("list", *kinds), tuple(rows), (NAMES_FOUND,))
 
 
 def how_found(names: Sequence[str]) -> dict[str, str]:
@@ -195,39 +182,16 @@ def how_found(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def show_odd_names() -> str:
-    """Return what is printed for names that are spelt badly or are not things."""
-    labels = rs.sources.read_class_labels("imagenet-1k")
-    notes = rs.LookAlikes().look_up(["okapi", *ODD_NAMES], labels.names).notes
-    return f"{ODD}\n\n```text\n" + "\n".join(notes) + "\n```"
-
-
-def format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-INTRODUCTION = """\
-# Rankings from names alone
-
-`make names FROM=DIRECTORY` wrote this page. Numbers are mean class accuracies of the default \
-head, without and with a reference; *jointly*: with a reference, all inputs as one batch. Tasks \
-named *held-out* have held-out seen classes as targets: settings were chosen on these, and on \
-the lists of the dictionary themselves, never on labels of new classes. *Taken out*: the \
-targets and their synonyms are taken out of the dictionary, as if they were unknown nouns; they \
-have the lists of the five entries that are nearest in WordNet (a plain attempt), or a mixture of \
-entries by WordNet and the words of their names, without and with GloVe vectors. The raters of the \
-dictionary may have read about these public data sets."""
+NOTE = """\
+Mean class accuracy of the default head, without and with a reference; *jointly*: with a reference, \
+all inputs as one batch. *Held-out*: the targets are seen classes; settings were chosen on these, \
+and on the lists of the dictionary themselves. *Taken out*: the targets and their synonyms are taken \
+out of the dictionary, as if they were unknown nouns; they have the lists of the five entries that \
+are nearest in WordNet, or a mixture of entries by WordNet and the words of their names, without and \
+with GloVe vectors. The raters of the dictionary may have read about these public data sets."""
 NAMES_FOUND = """\
-## How many names are in the dictionary?
-
-Of COCO's classes; of 200 nouns that were written down before the dictionary was looked at; and of \
-the classes of LVIS and Open Images, as the package ultralytics lists them."""
-ODD = """\
-## What is printed
-
-For names that are spelt badly, and for names that are not things:"""
+COCO's classes; 200 nouns that were written down before the dictionary was looked at; the classes of \
+LVIS and Open Images, as the package ultralytics lists them."""
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from rankshot.zeroshot.class_means import (
     EXPLAINED,
     RIDGE,
+    SLOPE_STD,
     Examples,
     Groups,
     Inputs,
@@ -20,6 +21,7 @@ from rankshot.zeroshot.class_means import (
     fit_new_means,
     fit_seen_means,
     fit_space,
+    measure_slope,
 )
 from rankshot.zeroshot.default_head import fit_linear_part, rank_bonus
 
@@ -68,13 +70,34 @@ def test_means_of_new_classes_are_those_of_the_joint_normal_distribution():
     prior = weights[:2] / weights[:2].sum(axis=1, keepdims=True) @ seen.means
     prior *= np.sqrt(EXPLAINED[0] * 0.4) / np.linalg.norm(prior, axis=1, keepdims=True)
     prior = np.vstack([prior, np.zeros(C)])
-    rest = np.array([EXPLAINED[1], EXPLAINED[1], sum(EXPLAINED)]) * 0.4 / C
+    n = np.array([[2.0], [1.0], [0.0]])
+    observed = np.array([x[:2].mean(axis=0), x[2], np.zeros(C)])
+    slope = measure_slope(prior, observed, n / (n * EXPLAINED[1] * 0.4 / C + noise.variance))
+    prior *= slope
+    known = EXPLAINED[1] + EXPLAINED[0] * max(0, 1 - slope**2)
+    rest = np.array([known, known, sum(EXPLAINED)]) * 0.4 / C
     for axis in range(C):
         means = np.diag(rest) + EXPLAINED[1] * 0.4 / C
         across = means[:, codes]
         own = means[np.ix_(codes, codes)] + noise.variance[axis] * np.eye(3)
         posterior = prior[:, axis] + across @ np.linalg.solve(own, x[:, axis] - prior[codes, axis])
         np.testing.assert_allclose(found.new[:, axis], posterior)
+
+
+def test_the_factor_of_the_rankings_is_that_of_a_ridge_regression():
+    rng = np.random.default_rng(2)
+    prior, noise = rng.normal(size=(2, 6, 4))
+    weights = rng.random((6, 4))
+    weights[5] = 0
+    for factor in (0.0, 0.4, 1.2):
+        observed = factor * prior + 0.1 * noise
+        a, b, w = (some[:5] for some in (prior, observed, weights))
+        a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+        model = Ridge(alpha=1 / SLOPE_STD**2, fit_intercept=False)
+        model.fit(a.reshape(-1, 1), (b - a).ravel(), sample_weight=w.ravel())
+        expected = np.clip(1 + model.coef_[0], 0, 1.5)
+        assert measure_slope(prior, observed, weights) == pytest.approx(expected)
+    assert measure_slope(prior, prior, weights * [[1], [0], [0], [0], [0], [0]]) == 1
 
 
 def test_means_of_seen_classes_go_from_what_is_expected_to_what_is_measured():

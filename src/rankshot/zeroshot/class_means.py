@@ -40,6 +40,8 @@ reference."""
 EXPLAINED = 0.225, 0.375
 """The variance of the means of new classes that the rankings explain, and the variance of the rest,
 as shares of ρ of the seen classes."""
+SLOPE_STD = 0.5
+"""The standard deviation of the factor of the rankings' means, see `measure_slope`."""
 FEATURE_SHARE = 0.5
 """The share of features in the squared length of a point, with many examples."""
 RANKING_EXAMPLES = 5.0
@@ -239,14 +241,40 @@ def fit_new_means(seen: SeenMeans, noise: Noise, weights: Floats, examples: Grou
     prior = weights / np.where(total > TINY, total, np.inf) @ seen.means
     length = np.linalg.norm(prior, axis=1, keepdims=True)
     prior *= np.sqrt(explained) / np.where(length > TINY, length, np.inf)
-    residual = np.where(length > TINY, rest, rest + explained) / d
     observed = examples.means @ noise.axes
+    slope = measure_slope(prior, observed, n / (n * rest / d + v))
+    prior *= slope
+    unexplained = explained * max(0.0, 1 - slope**2)
+    residual = np.where(length > TINY, rest + unexplained, rest + explained) / d
     tells = (n > 0) / (residual + v / np.maximum(n, 1))
     shift = (tells * (observed - prior)).sum(axis=0) / (d / rest + tells.sum(axis=0))
     gain = n * residual / (n * residual + v)
     new = prior + shift + gain * np.where(n > 0, observed - prior - shift, 0.0)
     precision = 1 / (v + (residual * v / (v + n * residual)).mean(axis=0))
     return ClassMeans(seen.means, new, precision)
+
+
+def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
+    """Return the factor of the prior means of new classes that the examples support.
+
+    It is the slope of a regression of the observed on the prior means, both about their mean over
+    classes with examples: 1 if the rankings are as good as expected, and about 0 if they are wrong.
+    Beforehand it is normal, with mean 1.
+
+    Parameters
+    ----------
+    prior, observed : ndarray of shape (L, d)
+    weights : ndarray of shape (L, d)
+        The precision of each observed mean; 0 for a class without examples.
+    """
+    has = weights.any(axis=1)
+    if has.sum() < 2:
+        return 1.0
+    one, other, w = prior[has], observed[has], weights[has]
+    one, other = one - one.mean(axis=0), other - other.mean(axis=0)
+    known = 1 / SLOPE_STD**2
+    slope = (known + (w * one * other).sum()) / (known + (w * one**2).sum())
+    return float(np.clip(slope, 0.0, 1.5))
 
 
 def assign_folds(codes: Codes, n_folds: int = N_FOLDS) -> Codes:
@@ -460,8 +488,15 @@ def fit_space(
 def _learn(space: Space, examples: Examples) -> Space:
     """Learn from examples what the means leave, leaving some of the examples out in turn."""
     counts, codes = space.examples.counts, space.codes
-    if counts.max() < 2 or (counts > 0).sum() < 2:
+    has = np.flatnonzero(counts)
+    if len(has) < 2:
         return replace(space, temperature=1 / FACTORS[0])
+    if counts.max() < 2:
+        # The rankings do not know the only example of a class, so it can still judge them.
+        by_rankings = (space.part.evaluate(examples.inputs) * space.ranking_share)[:, has]
+        own = np.searchsorted(has, codes)
+        a, b = fit_factors(by_rankings, np.zeros_like(by_rankings), own)
+        return replace(space, means_factor=b / a, temperature=1 / a)
     fold, shape = assign_folds(codes), (len(codes), len(counts))
     by_rankings, by_means = np.zeros(shape), np.zeros(shape)
     for j in range(N_FOLDS):
@@ -472,7 +507,6 @@ def _learn(space: Space, examples: Examples) -> Space:
         by_rankings[left] = space.part.evaluate(inputs) * kept.ranking_share
         by_means[left] = kept.fit_maps()[0].evaluate(inputs) - by_rankings[left]
     # Classes without examples cannot be the correct ones.
-    has = np.flatnonzero(counts)
     own, by_rankings, by_means = np.searchsorted(has, codes), by_rankings[:, has], by_means[:, has]
     a, b = fit_factors(by_rankings, by_means, own)
     correction = np.zeros((len(counts), space.points.shape[1]))
