@@ -2,8 +2,8 @@
 
 ``make names FROM=DIRECTORY`` measures `LookAlikes` and `WordNet` on the data sets in DIRECTORY and
 on the scores in the package, looks up lists of names, and writes a section of
-``docs/results/accuracies.md``. With ``LISTS=FOLDER``, the names of LVIS and Open Images are looked up as well: FOLDER contains
-``lvis.yaml`` and ``open-images-v7.yaml`` of the package ultralytics.
+``docs/results/accuracies.md``. With ``LISTS=FOLDER``, the names of LVIS and Open Images are looked
+up as well: FOLDER contains ``lvis.yaml`` and ``open-images-v7.yaml`` of the package ultralytics.
 """
 
 from __future__ import annotations
@@ -183,15 +183,16 @@ def how_found(names: Sequence[str]) -> dict[str, str]:
 
 
 NOTE = """\
-Mean class accuracy of the default head, without and with a reference; *jointly*: with a reference, \
-all inputs as one batch. *Held-out*: the targets are seen classes; settings were chosen on these, \
-and on the lists of the dictionary themselves. *Taken out*: the targets and their synonyms are taken \
-out of the dictionary, as if they were unknown nouns; they have the lists of the five entries that \
-are nearest in WordNet, or a mixture of entries by WordNet and the words of their names, without and \
-with GloVe vectors. The raters of the dictionary may have read about these public data sets."""
+Mean class accuracy of the default head, without and with a reference; *jointly*: with a \
+reference, all inputs as one batch. *Held-out*: the targets are seen classes; settings were chosen \
+on these, and on the lists of the dictionary themselves. *Taken out*: the targets and their \
+synonyms are taken out of the dictionary, as if they were unknown nouns; they have the lists of \
+the five entries that are nearest in WordNet, or a mixture of entries by WordNet and the words of \
+their names, without and with GloVe vectors. The raters of the dictionary may have read about these \
+public data sets."""
 NAMES_FOUND = """\
-COCO's classes; 200 nouns that were written down before the dictionary was looked at; the classes of \
-LVIS and Open Images, as the package ultralytics lists them."""
+COCO's classes; 200 nouns that were written down before the dictionary was looked at; the classes \
+of LVIS and Open Images, as the package ultralytics lists them."""
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
