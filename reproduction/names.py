@@ -188,7 +188,7 @@ reference, all inputs as one batch. *Held-out*: the targets are seen classes; se
 on these, and on the lists of the dictionary themselves. *Taken out*: the targets and their \
 synonyms are taken out of the dictionary, as if they were unknown nouns; they have the lists of \
 the five entries that are nearest in WordNet, or a mixture of entries by WordNet and the words of \
-their names, without and with GloVe vectors. The raters of the dictionary may have read about these \
+their names, without and with GloVe vectors. The raters may have read about these \
 public data sets."""
 NAMES_FOUND = """\
 COCO's classes; 200 nouns that were written down before the dictionary was looked at; the classes \

@@ -24,11 +24,13 @@ from reproduction.overview import (
     rank_by_highest,
 )
 from reproduction.result_tables import ResultTable, write_section
+from reproduction.together import (
+    N_EXAMPLES,
     Decided,
+    Outcome,
+    Row,
     format_tables as format_together,
 )
-from reproduction.together import N_EXAMPLES, Decided, Outcome, Row
-from reproduction.together import format_tables as format_together
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import NearestCentroid
 
