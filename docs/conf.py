@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import sys
 import tomllib
 from datetime import UTC, datetime
@@ -27,7 +28,8 @@ project = "rankshot"
 author = "The rankshot developers"
 project_copyright = f"{datetime.now(UTC).year}, {author}"
 version = release = installed_version("rankshot")
-pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
+ROOT = Path(__file__).resolve().parents[1]
+pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 urls = pyproject["project"]["urls"]
 
 extensions = [
@@ -44,7 +46,13 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+# Of the tables of measurements, these are pages; the others are read in the repository.
+RESULTS = {"accuracies", "claims", "defaults"}
+exclude_patterns = ["_build"] + [
+    f"results/{path.name}"
+    for path in Path(__file__).parent.glob("results/*.md")
+    if path.stem not in RESULTS
+]
 templates_path = ["_templates"]
 
 # ---- Pages in Markdown
@@ -142,8 +150,27 @@ def write_block_math(translator: HTML5Translator, node: nodes.math_block) -> Non
     raise nodes.SkipNode
 
 
+# ---- Links to files that are not pages
+
+
+def link_to_repository(app: Sphinx, page: str, source: list[str]) -> None:
+    """Let links to Markdown files that are not pages lead to the repository."""
+    folder = Path(app.srcdir, page).parent
+
+    def replace(match: re.Match[str]) -> str:
+        path = (folder / match[1]).resolve()
+        inside = path.is_relative_to(app.srcdir)
+        name = path.relative_to(app.srcdir).with_suffix("").as_posix() if inside else ""
+        if name in app.project.docnames or not path.is_file():
+            return match[0]
+        return f"]({urls['Repository']}/blob/main/{path.relative_to(ROOT).as_posix()}{match[2] or ''})"
+
+    source[0] = re.sub(r"\]\((?!https?:)([^)#\s]+\.md)(#[^)\s]*)?\)", replace, source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Register the writers of formulas."""
+    app.connect("source-read", link_to_repository)
     app.add_html_math_renderer(
         "mathml",
         inline_renderers=(write_inline_math, None),

@@ -45,8 +45,10 @@ ERRORS = {name for name, found in CLASSES.items() if issubclass(found, Exception
 
 
 def names_on(page):
-    blocks = re.findall(r"autosummary::\n(?: +:.*\n)*\n((?: +\S+\n)+)", page.read_text("utf-8"))
-    return [f"rankshot.{name}" for block in blocks for name in block.split()]
+    text = page.read_text("utf-8")
+    blocks = re.findall(r"autosummary::\n(?: +:.*\n)*\n((?: +\S+\n)+)", text)
+    here = re.findall(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", text, re.MULTILINE)
+    return [*(f"rankshot.{name}" for name in " ".join(blocks).split()), *here]
 
 
 def test_every_public_name_is_on_one_page():
@@ -73,7 +75,7 @@ def test_what_people_type_is_on_the_first_page():
         ("Rankings.from_pairs", "rankshot.Rankings.from_pairs"),
         ("Leaderboard.items", "rankshot.leaderboards.Leaderboard"),
         ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
-        ("rankshot rank --k 5", "api/generated/commands/rank"),
+        ("rankshot rank --k 5", "api/command#rankshot-rank"),
         # In two packages, a plain word, or unknown.
         ("score", None),
         ("jobs.classify", "rankshot.jobs.classify"),

@@ -1,7 +1,7 @@
 """Links between the pages and the reference.
 
 A name in code font, such as `kemeny`, `rs.kemeny(votes)`, `Rankings.from_pairs` or `rankshot rank`,
-is a link to its page. The page of a name lists the pages of the guide that use it.
+is a link to its entry. The page of an entry lists the pages of the guide that use it.
 """
 
 import inspect
@@ -10,23 +10,24 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from command_reference import list_command_pages
+from command_reference import list_command_places
 from docutils import nodes
 from reference import list_members, public_names
+from sphinx.addnodes import desc
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
 import rankshot
 
-REFERENCE = "api/generated/rankshot"
 READERS_PAGES = ("guide/", "paper")
 """Pages that are listed on the pages of the names that they use."""
 NAME = re.compile(r"(?:rankshot\.|rs\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?=\(|$)")
 IN_CODE = re.compile(r"\brs\.((?:[a-z_]+\.)*\w+)|from rankshot[\w.]* import \(?([\w, \n]+)")
 OPTION = re.compile(r"(?:^| )-")
 COMMAND = re.compile(r"\brankshot ([a-z]+(?: [a-z]+)*)")
-UNLINKED = (nodes.reference, nodes.title, nodes.rubric)
+UNLINKED = (desc, nodes.reference, nodes.title, nodes.rubric)
+"""A docstring says itself what is a link."""
 
 
 def spell_names(names: dict[str, Any]) -> dict[str, str]:
@@ -52,15 +53,15 @@ def spell_names(names: dict[str, Any]) -> dict[str, str]:
 
 
 class Links:
-    """What code font leads to: full names of the reference, and pages of commands."""
+    """What code font leads to: full names of the reference, and places of commands."""
 
     def __init__(self) -> None:
         self.names = spell_names(public_names())
-        self.commands = list_command_pages()
+        self.commands = list_command_places()
         self.top = set(rankshot.__all__)
 
     def find(self, text: str) -> str | None:
-        """Return the full name, or the page of the command, that a text in code font stands for."""
+        """Return the full name, or the place of the command, that a text in code font stands for."""
         if command := COMMAND.match(text):
             return self.find_command(command[1])
         match = NAME.match(text)
@@ -75,7 +76,7 @@ class Links:
         return self.names.get(short) or (self.names.get(owner) if is_class else None)
 
     def find_command(self, words: str) -> str | None:
-        """Return the page of the longest command that the words begin with."""
+        """Return the place of the longest command that the words begin with."""
         parts = words.split()
         paths = (" ".join(parts[:length]) for length in range(len(parts), 0, -1))
         return next((self.commands[path] for path in paths if path in self.commands), None)
@@ -91,7 +92,7 @@ class Links:
 def find_owner(env: BuildEnvironment, target: str) -> str:
     """Return the page of a name: that of its class for a method."""
     found = env.domains.python_domain.objects.get(target)
-    return found.docname if found else target
+    return found.docname if found else target.partition("#")[0]
 
 
 def collect_uses(app: Sphinx, doctree: nodes.document) -> None:
@@ -145,8 +146,7 @@ def insert_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for literal in list(doctree.findall(nodes.literal)):
         if OPTION.search(literal.astext()):
             literal["classes"].append("option")
-        if not page.startswith(REFERENCE):
-            link_literal(app, literal, page)
+        link_literal(app, literal, page)
     if users := app.env.rankshot_users.get(page):
         insert_users(app, doctree, page, users)
 
@@ -160,14 +160,14 @@ def link_literal(app: Sphinx, literal: nodes.literal, page: str) -> None:
     if parent is not None or target is None:
         return
     found = app.env.domains.python_domain.objects.get(target)
-    to, place = (found.docname, found.node_id) if found else (target, "")
+    to, _, place = f"{found.docname}#{found.node_id}".partition("#") if found else target.partition("#")
     if to != page and to in app.env.found_docs:
         link = make_refnode(app.builder, page, to, place, literal.deepcopy())
         literal.replace_self(link)
 
 
 def insert_users(app: Sphinx, doctree: nodes.document, page: str, users: list[str]) -> None:
-    """Add the list of users: before the examples of the gallery, after the options of a command."""
+    """Add the list of users: before the examples of the gallery, or at the end."""
     items = []
     for user in users:
         title = app.env.titles[user].astext()
@@ -176,7 +176,7 @@ def insert_users(app: Sphinx, doctree: nodes.document, page: str, users: list[st
     section = next(doctree.findall(nodes.section))
     parts = [nodes.rubric("", "In the guide"), nodes.bullet_list("", *items, classes=["users"])]
     inner = (place for place, node in enumerate(section) if isinstance(node, nodes.section))
-    place = next(inner, len(section)) if page.startswith(REFERENCE) else len(section)
+    place = next(inner, len(section)) if "generated" in page else len(section)
     section[place:place] = parts
 
 

@@ -28,7 +28,7 @@ FLOORS = [
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
 # In the order in which the example draws them.
 DISPLAYS = ("Rankings", "Worths", "Reliability", "Comparison")
-PLOT = "/gallery/rankings/images/sphx_glr_06_all_plots_{:03}.png"
+PLOT = "/gallery/rankings/images/sphx_glr_04_all_plots_{:03}.png"
 SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
 
 

@@ -137,7 +137,6 @@ print(f"the loaded head gives the same probabilities: {same}")
 # ``rankshot recognise rankshot-demo/photographs --model efficientnet-lite0 --rankings
 # rankshot-demo/photographs.jsonl -o predictions.csv``.
 #
-# **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py` predicts the accuracy
-# before you have labelled images. :ref:`sphx_glr_gallery_new_classes_05_explain.py` shows why a
-# class was predicted. :ref:`sphx_glr_gallery_new_classes_08_few_examples.py` adds labelled images.
-# :doc:`Models, commands and files </guide/files>` covers ONNX files, torch and transformers.
+# **Where to go next.** :doc:`Your model </guide/classifier>` covers ONNX files, torch and
+# transformers. :doc:`Forecast </guide/forecast>` shows how to know the accuracy before there are
+# labelled images, and :doc:`Examples and review </guide/examples>` how to add some.

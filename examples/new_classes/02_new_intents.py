@@ -123,8 +123,7 @@ print(f"the pipeline itself predicts {count(said[is_lost])}")
 # Where to go next
 # ----------------
 #
-# - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: requests for old
+# - :ref:`sphx_glr_gallery_new_classes_03_seen_and_new.py`: requests for old
 #   intents, for new ones and for neither, in one stream.
-# - :doc:`Sources of rankings </guide/sources>`: how to ask a language model, with or
+# - :doc:`Names and rankings </guide/names>`: how to ask a language model, with or
 #   without an API.
-# - :doc:`Your own model </guide/files>`: ``rankshot recognise`` for texts.

@@ -116,8 +116,7 @@ print(f"Kendall's W: {rs.ranking.concordance(ballots):.3f}")
 # %%
 # **Summary.** Apply several rules. If they agree, report any of them. If they do not, the
 # difference is informative about the raters; report which rule you use and why, and what a short
-# list means: :ref:`sphx_glr_gallery_rankings_00_kinds_of_rankings.py`.
+# list means (see :doc:`rankings </guide/rankings>`).
 #
-# **Where to go next.** :ref:`sphx_glr_gallery_rankings_03_kemeny_proof.py` shows how Kemeny's order
-# is proved optimal. The guide has all rules and their definitions: :doc:`rankings and their models
-# </guide/ranking>`.
+# **Where to go next.** The guide has all rules and their definitions, and shows how Kemeny's order
+# is proved optimal: :doc:`rankings </guide/rankings>`.

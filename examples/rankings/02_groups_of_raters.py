@@ -84,7 +84,9 @@ for g in range(2):
     weights = complete.weights * groups.predict_proba(complete)[:, g]
     part = rs.Rankings.from_orders(complete.orders(), items=complete.items, weights=weights)
     before = precedence(part)
-    print(f"group {g + 1}:", np.nan_to_num(100 * before / (before + before.T)).round(), sep="\n")
+    both = before + before.T
+    shares = np.divide(100 * before, both, out=np.zeros_like(before), where=both > 0)
+    print(f"group {g + 1}:", shares.round(), sep="\n")
 
 # %%
 # **Summary.** A consensus means little where raters disagree. Look for groups before you report

@@ -1,4 +1,4 @@
-"""What `docs/guide/other_packages.md` says of choix, against it."""
+"""What `docs/guide/rankings.md` says of choix, against it."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ class DavidsonLuce(WorthModel):
     A ranking is a sequence of choices of sets. From the items A that remain, the set S is chosen
     with a probability proportional to
 
-    .. math:: f(S) = \delta_{|S|} \Bigl(\prod_{i \in S} \alpha_i\Bigr)^{1/|S|}
+    .. math:: f(S) = \delta_{|S|} \left(\prod_{i \in S} \alpha_i\right)^{1/|S|}
 
     with worths α and tie parameters δ, where δ_1 = 1. For pairs this is Davidson's model, where
     two items of equal worth tie with probability δ_2 / (2 + δ_2). Without ties it is the

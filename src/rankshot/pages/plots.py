@@ -99,6 +99,14 @@ def save_plot(display: Display, path: str | Path) -> None:
         What is drawn.
     path : str or Path
         The file to write (.png, .svg, .pdf).
+
+    Examples
+    --------
+    >>> import tempfile, rankshot as rs
+    >>> board = rs.leaderboard({"winner": ["tea", "rum"], "loser": ["rum", "tea"]})
+    >>> display = rs.pages.WorthsDisplay.from_leaderboard(board)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.pages.save_plot(display, folder + "/ratings.svg")
     """
     path = Path(path)
     with replace_file(path) as stream:

@@ -114,7 +114,7 @@ class Predictor(ABC):
 class LinearHead(Predictor):
     r"""A fitted head: one linear map from what is known of an input to its classes.
 
-    .. math:: \log P(z|x) = \frac1T \Big( \sum_i a_{zi} f_i(x) + b_z \Big) + \text{const}
+    .. math:: \log P(z|x) = \frac1T \left( \sum_i a_{zi} f_i(x) + b_z \right) + \text{const}
 
     The columns f of an input are, in this order: the scores of the seen classes, standardised to
     mean 0 and variance 1 within the input; its features, less their usual values and scaled to

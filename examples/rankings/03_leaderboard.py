@@ -105,5 +105,5 @@ rs.pages.WorthsDisplay.from_leaderboard(board)
 #
 # **On the command line**, ``rankshot leaderboard votes.csv --plot worths.png`` does the same.
 #
-# **Where to go next.** :ref:`sphx_glr_gallery_rankings_05_votes_with_judges.py`: votes by several
-# judges, and their biases. :doc:`Leaderboards </guide/leaderboards>` explains the intervals.
+# **Where to go next.** :doc:`Leaderboards </guide/leaderboards>` explains the intervals, and votes
+# by several judges with their biases.

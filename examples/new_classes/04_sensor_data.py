@@ -140,6 +140,5 @@ result = rs.zeroshot.metrics.generalized_accuracy(
 print(f"seen {result.seen:.2f}, new {result.new:.2f}, harmonic mean {result.harmonic:.2f}")
 
 # %%
-# **Where to go next.** :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py` explains how seen and
-# new classes compete. :ref:`sphx_glr_gallery_new_classes_08_few_examples.py` adds labelled
-# examples.
+# **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_seen_and_new.py` explains how old and
+# new classes compete. :doc:`Examples and review </guide/examples>` adds labelled examples.

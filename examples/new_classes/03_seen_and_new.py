@@ -140,6 +140,6 @@ plt.show()
 # Where to go next
 # ----------------
 #
-# - :doc:`Seen and new classes together </guide/seen_and_new>`: how the budget is kept.
+# - :doc:`Old and new classes </guide/seen_and_new>`: how the budget is kept.
 # - :class:`~rankshot.zeroshot.SeenAndNew` in the reference.
 # - :ref:`sphx_glr_gallery_new_classes_02_new_intents.py`: new intents alone.

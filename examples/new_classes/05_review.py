@@ -3,7 +3,7 @@ Check predictions, correct them, and know when to stop
 ======================================================
 
 After classification, someone checks the predictions. ``rankshot review`` opens a page for this
-(:doc:`/guide/review`). This example does what the page does, without a browser: a simulated person
+(:doc:`/guide/examples`). This example does what the page does, without a browser: a simulated person
 labels the inputs that help most, the head learns from the labels, and an audit estimates how many
 of the other predictions are correct.
 """
