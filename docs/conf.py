@@ -163,7 +163,9 @@ def link_to_repository(app: Sphinx, page: str, source: list[str]) -> None:
         name = path.relative_to(app.srcdir).with_suffix("").as_posix() if inside else ""
         if name in app.project.docnames or not path.is_file():
             return match[0]
-        return f"]({urls['Repository']}/blob/main/{path.relative_to(ROOT).as_posix()}{match[2] or ''})"
+        return (
+            f"]({urls['Repository']}/blob/main/{path.relative_to(ROOT).as_posix()}{match[2] or ''})"
+        )
 
     source[0] = re.sub(r"\]\((?!https?:)([^)#\s]+\.md)(#[^)\s]*)?\)", replace, source[0])
 

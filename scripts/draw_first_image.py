@@ -38,8 +38,8 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         write_photographs(folder)
         start = process_time()
-        rankings = load_photographs().rankings
-        found = rankshot.recognise(folder, rankings, model="efficientnet-lite0")
+        names = sorted(set(load_photographs().labels))
+        found = rankshot.recognise(folder, names, model="efficientnet-lite0")
         seconds = process_time() - start
         page = describe(Path(folder), found, seconds)
     template = Template((ROOT / "scripts" / "first_image.html").read_text("utf-8"), autoescape=True)
@@ -73,7 +73,7 @@ def describe(folder, found, seconds):
     why = rankshot.explain(found.head, photos.scores[rows][row : row + 1])[0]
     evidence = dict(why.items)
     longest = max(evidence[name] for name in why.listed)
-    order = photos.rankings.select(target=EXPLAINED).orders()[0]
+    order = sorted(why.listed, key=lambda name: -evidence[name])[:5]
     values = photos.scores.values[rows][row]
     place = {
         name: 1 + int((values > values[photos.scores.items.index(name)]).sum())

@@ -61,7 +61,7 @@ class Links:
         self.top = set(rankshot.__all__)
 
     def find(self, text: str) -> str | None:
-        """Return the full name, or the place of the command, that a text in code font stands for."""
+        """Return the full name or the place of the command that a text in code font stands for."""
         if command := COMMAND.match(text):
             return self.find_command(command[1])
         match = NAME.match(text)
@@ -160,7 +160,9 @@ def link_literal(app: Sphinx, literal: nodes.literal, page: str) -> None:
     if parent is not None or target is None:
         return
     found = app.env.domains.python_domain.objects.get(target)
-    to, _, place = f"{found.docname}#{found.node_id}".partition("#") if found else target.partition("#")
+    to, _, place = (
+        f"{found.docname}#{found.node_id}".partition("#") if found else target.partition("#")
+    )
     if to != page and to in app.env.found_docs:
         link = make_refnode(app.builder, page, to, place, literal.deepcopy())
         literal.replace_self(link)

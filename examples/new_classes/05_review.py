@@ -3,9 +3,9 @@ Check predictions, correct them, and know when to stop
 ======================================================
 
 After classification, someone checks the predictions. ``rankshot review`` opens a page for this
-(:doc:`/guide/examples`). This example does what the page does, without a browser: a simulated person
-labels the inputs that help most, the head learns from the labels, and an audit estimates how many
-of the other predictions are correct.
+(:doc:`/guide/examples`). This example does what the page does, without a browser: a simulated
+person labels the most representative inputs, the head learns from the labels, and an audit
+estimates how many of the other predictions are correct.
 """
 
 # %%
