@@ -478,6 +478,13 @@ class Sentences(NamedTuple):
         Which of them are in a new language.
     reference, reference_labels : ndarrays of str
         Five other sentences of each known language.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_sentences
+    >>> data = load_sentences()
+    >>> len(data.texts), data.is_new.sum(), len(data.reference)
+    (507, np.int64(159), 580)
     """
 
     texts: Texts
