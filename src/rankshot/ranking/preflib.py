@@ -78,7 +78,8 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
 
 def _parse_order(line: str) -> tuple[int, list[int | list[int]]]:
     """Count and order of a line; `ValueError` if it is not ``3: 1,{2,4},3``."""
-    match = ORDER.fullmatch(re.sub(r" *([,:]) *", r"\1", line))
+    bare = line.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
+    match = ORDER.fullmatch(bare)
     if match is None:
         raise ValueError(line)
     return int(match[1]), json.loads(f"[{match[2].replace('{', '[').replace('}', ']')}]")
