@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rankshot import RankshotError
-from rankshot.core import tables
 from rankshot.core.tables import (
     NumberCheck,
     as_frame,
@@ -133,38 +132,6 @@ def test_columns_of_others_in_parquet(tmp_path):
     table = read_table(tmp_path / "t.parquet", ["t", "category"], ["d", "n"], rule=MISSING)
     assert table.texts == [["1", "2.5"], ["u", ""]]
     np.testing.assert_array_equal(table.numbers, [[1.25, 3], [np.nan, np.nan]])
-
-
-def test_large_row_groups_in_parquet_are_never_in_memory(tmp_path, monkeypatch, rng):
-    """As PyArrow writes them: a dictionary, or one page, has all rows of a column."""
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(tables, "LARGE_GROUP_CELLS", 2**17)
-    monkeypatch.setattr(tables, "COPIED_CELLS", 2**15)
-    values = rng.normal(size=(9000, 120)).astype(np.float32)
-    values[7, 3] = np.nan
-    # The name of one column begins with that of another.
-    names = ["a", "a.b", *(f"c{j}" for j in range(118))]
-    ids = [f"x{i}" for i in range(9000)]
-    table = arrow.table([*values.T, ids], [*names, "name"])
-    path = tmp_path / "t.parquet"
-    parquet.write_table(table, path, row_group_size=8000)
-    del table
-    kept = arrow.default_memory_pool()
-    counted = arrow.proxy_memory_pool(kept)
-    arrow.set_memory_pool(counted)
-    try:
-        order = [2, 0, *range(119, 2, -1)]
-        numbers = [names[j] for j in order]
-        for batch in read_batches(path, ["name"], numbers, rule=MISSING, batch_rows=700):
-            rows = slice(batch.places[0], batch.places[-1] + 1)
-            np.testing.assert_array_equal(batch.numbers, values[rows][:, order])
-            assert batch.texts == [ids[rows]]
-            assert batch.numbers.dtype == np.float32
-        assert rows.stop == 9000
-        assert len(read_table(path, [], names, rule=MISSING).places) == 9000
-    finally:
-        arrow.set_memory_pool(kept)
-    assert counted.max_memory() < values.nbytes / 2
 
 
 def test_a_parquet_file_that_promises_more_rows_than_it_has(tmp_path, monkeypatch):

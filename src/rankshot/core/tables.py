@@ -22,7 +22,6 @@ from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryFile, gettempdir
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -40,7 +39,6 @@ from rankshot.core.errors import (
 from rankshot.core.files import (
     NamedFile,
     decode_lines,
-    name_disk_errors,
     open_bytes,
     replace_file,
 )
@@ -59,10 +57,6 @@ TEXT_CELLS = 2**14
 READ_AHEAD_BYTES = 2**16
 """What is read ahead for each column of a Parquet file. By default, PyArrow reads a whole row
 group ahead, and most files have only one."""
-LARGE_GROUP_CELLS = 2**22
-"""A row group of Parquet with more numbers is not read with all its columns at once."""
-COPIED_CELLS = 2**19
-"""Numbers of such a row group that are read at a time: some of its columns."""
 
 Columns = Sequence[str | int]
 """Columns by their names, or by their positions."""
@@ -102,6 +96,8 @@ class Batch:
         The columns of text; a missing cell is empty.
     numbers : array of shape (n, m)
         The columns of numbers; a missing cell is NaN.
+    features : array of shape (n, d), optional
+        The column of lists of numbers.
     """
 
     path: NamedFile
@@ -109,6 +105,7 @@ class Batch:
     names: Sequence[str]
     texts: list[list[str]]
     numbers: NDArray[np.floating]
+    features: NDArray[Any] | None = None
 
     def where(self, row: int) -> str:
         """Return the file and the line or number of a row of the batch, for messages."""
@@ -169,16 +166,20 @@ def read_batches(
     batch_rows: int | None = None,
     strip: bool = False,
     odd: dict[str, None] | None = None,
+    features: str | None = None,
 ) -> Iterator[Batch]:
     """Yield the rows of a table in batches: Parquet by its ending, any other file as CSV.
 
     Columns are given by name or position; whatever ``texts`` holds becomes text. With ``strip``,
     blanks around names of columns and around text do not count. Columns of CSV are separated by
-    commas, tabs or semicolons; see `iterate_rows` for ``odd``.
+    commas, tabs or semicolons; see `iterate_rows` for ``odd``. ``features`` is a column of lists of
+    numbers, in Parquet.
     """
     size = batch_rows or max(1, BATCH_CELLS // max(1, len(texts) + len(numbers)))
-    is_parquet = path.suffix == ".parquet"
-    read = _read_parquet if is_parquet else partial(_read_csv, odd=odd)
+    if path.suffix == ".parquet":
+        read = partial(_read_parquet, features=features)
+    else:
+        read = partial(_read_csv, odd=odd)
     for names, batch in read(path, texts, numbers, rule, size, strip=strip):
         quoted = list(map(repr, names))
         require_numbers(batch.numbers, rule, batch.where, quoted.__getitem__)
@@ -419,7 +420,14 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
 
 
 def _read_parquet(
-    path: Path, texts: Columns, numbers: Columns, rule: NumberCheck, size: int, *, strip: bool
+    path: Path,
+    texts: Columns,
+    numbers: Columns,
+    rule: NumberCheck,
+    size: int,
+    *,
+    strip: bool,
+    features: str | None = None,
 ) -> Iterator[tuple[list[str], Batch]]:
     """Yield batches, each with the names of its columns of numbers."""
     is_nested = import_pyarrow().types.is_nested
@@ -435,11 +443,19 @@ def _read_parquet(
                     "column", all_names[j], f"holds {schema.types[j]}, not text", where=str(path)
                 )
         require_number_types(schema, places, path, allow_missing=rule.allow_missing)
+        wanted = [all_names[j] for j in sorted({*text_places, *places})]
+        # Names may occur twice where all columns are wanted; then they are taken by position.
+        takes_all = features is None and len(wanted) == len(all_names)
+        keys: Sequence[Any] = range(len(all_names)) if takes_all else all_names
+        listed = [] if features is None else [features]
         row = 0
-        for columns, matrix in _iterate_parquet(file, text_places, places, size):
-            rows = range(row, row + len(matrix))
-            yield names, Batch(path, rows, text_names, columns, matrix)
-            row += len(matrix)
+        for batch in file.iter_batches(size, columns=None if takes_all else [*wanted, *listed]):
+            n = batch.num_rows
+            columns = [_read_texts(batch.column(keys[j])) for j in text_places]
+            matrix = read_matrix([batch.column(keys[j]) for j in places], n)
+            more = None if features is None else _read_lists(batch.column(features), features, path)
+            yield names, Batch(path, range(row, row + n), text_names, columns, matrix, more)
+            row += n
         if row != file.metadata.num_rows:
             raise InputError(
                 "file",
@@ -447,59 +463,6 @@ def _read_parquet(
                 f"is damaged: it has {row} rows instead of {file.metadata.num_rows}",
                 where=str(path),
             )
-
-
-def _iterate_parquet(
-    file: Any, texts: Sequence[int], numbers: Sequence[int], size: int
-) -> Iterator[tuple[list[list[str]], NDArray[np.floating]]]:
-    """Yield columns of text, and a matrix of the columns of numbers, of some rows at a time."""
-    names, n_groups = file.schema_arrow.names, file.num_row_groups
-    longest = max((file.metadata.row_group(i).num_rows for i in range(n_groups)), default=0)
-    if len({*names}) == len(names) and longest * len(numbers) > LARGE_GROUP_CELLS:
-        yield from _iterate_large_groups(file, texts, numbers, size)
-        return
-    wanted = [names[j] for j in sorted({*texts, *numbers})]
-    # Names may occur twice where all columns are wanted; then they are taken by position.
-    takes_all = len(wanted) == len(names)
-    keys: Sequence[Any] = range(len(names)) if takes_all else names
-    for batch in file.iter_batches(size, columns=None if takes_all else wanted):
-        yield (
-            [_read_texts(batch.column(keys[j])) for j in texts],
-            read_matrix([batch.column(keys[j]) for j in numbers], batch.num_rows),
-        )
-
-
-def _iterate_large_groups(
-    file: Any, texts: Sequence[int], numbers: Sequence[int], size: int
-) -> Iterator[tuple[list[list[str]], NDArray[np.floating]]]:
-    """Do the same for row groups that need not fit in memory, as most programs write them.
-
-    All rows of a column may be one page, or share a dictionary, so that PyArrow has the row group
-    in memory before the first row is known. So some columns at a time are copied to a temporary
-    file, from which the rows are read.
-    """
-    schema, names = file.schema_arrow, [file.schema_arrow.names[j] for j in numbers]
-    dtype = _common_dtype([schema.types[j] for j in numbers])
-    text_names = [schema.names[j] for j in texts]
-    for group in range(file.num_row_groups):
-        n = file.metadata.row_group(group).num_rows
-        width = max(1, COPIED_CELLS // max(1, n))
-        some = [names[j : j + width] for j in range(0, len(names), width)]
-        with TemporaryFile(prefix="rankshot-") as copied:
-            with name_disk_errors(f"a temporary file in {gettempdir()}"):
-                for wanted in some:
-                    table = file.read_row_group(group, columns=wanted, use_threads=False)
-                    read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
-            begin = 0
-            for batch in file.iter_batches(size, row_groups=[group], columns=text_names):
-                rows = batch.num_rows
-                matrix = np.empty((rows, len(names)), dtype)
-                for j, wanted in zip(range(0, len(names), width), some, strict=True):
-                    copied.seek((n * j + begin * len(wanted)) * dtype.itemsize)
-                    values = np.fromfile(copied, dtype, rows * len(wanted))
-                    matrix[:, j : j + width] = values.reshape(rows, -1)
-                yield [_read_texts(batch.column(name)) for name in text_names], matrix
-                begin += rows
 
 
 def require_number_types(
@@ -516,6 +479,16 @@ def require_number_types(
         is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if not (is_number or (allow_missing and (types.is_null(kind) or types.is_boolean(kind)))):
             raise InputError("column", field.name, f"holds {kind}, not numbers", where=str(path))
+
+
+def _read_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
+    """Column of lists of numbers, all of one length, as a matrix."""
+    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
+    if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in "fiu":
+        raise InputError(
+            "column", name, "must have lists of numbers, all of one length", where=str(path)
+        )
+    return flat.reshape(len(column), -1)
 
 
 def _read_texts(column: Any) -> list[str]:

@@ -11,8 +11,7 @@ import json
 import sys
 from array import array
 from collections import ChainMap, Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from pathlib import Path
@@ -50,7 +49,6 @@ from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
-    Floats,
     Kind,
     Scores,
     are_probabilities,
@@ -74,16 +72,11 @@ KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 RULE = NumberCheck(
     "scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE
 )
-FEATURE_ROWS = 256
-"""Rows of features that are read at a time."""
 FEATURE_RULE = NumberCheck("features must be finite numbers")
-NUMBERS = "fiu"
-"""The kinds of NumPy types that are numbers."""
 Block = tuple[Sequence[str], Scores]
 """The ids of some rows, and their scores."""
 Rows = tuple[NDArray[np.object_] | None, Scores]
 """The same as a file has them; None if it has no ids."""
-Table = NDArray[np.generic]
 KEPT_BYTES = 1 << 26
 """Files of at most this size can be kept in memory: less than Python and the packages need anyway
 (about 190 MB)."""
@@ -236,18 +229,15 @@ class ScoreTable:
                     raise InputError(
                         "columns", NO_VALUE, "differ from those of the first table", where=str(path)
                     )
-            batches = read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
-            with ExitStack() as stack:
-                more = None
-                if features:
-                    more = _Features(stack.enter_context(closing(_read_features(path))))
-                for batch in batches:
-                    ids = as_text_array(batch.require_text(0)) if texts else None
-                    numbers, found = batch.numbers, None
-                    if more is not None:
-                        found = more.take(len(numbers))
-                        require_numbers(found, FEATURE_RULE, batch.where, "feature {}".format)
-                    yield ids, Scores.from_validated(numbers, self.items, self.kind, found)
+            for batch in read_batches(
+                path, texts, names, rule=RULE, batch_rows=self.batch_rows,
+                features=FEATURES if features else None,
+            ):  # fmt: skip
+                ids, lists = as_text_array(batch.require_text(0)) if texts else None, None
+                if batch.features is not None:
+                    lists = as_floats(batch.features)
+                    require_numbers(lists, FEATURE_RULE, batch.where, "feature {}".format)
+                yield ids, Scores.from_validated(batch.numbers, self.items, self.kind, lists)
 
 
 def open_scores(
@@ -369,45 +359,6 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
         )
     with prefix_errors(path):
         return as_names(items, "the header")
-
-
-# -------------------------------------------------------------------- features
-
-
-class _Features:
-    """The features of a table, any number of rows at a time."""
-
-    def __init__(self, blocks: Iterator[Table]) -> None:
-        self._blocks = blocks
-        self._left: Table = np.empty((0, 0))
-
-    def take(self, n: int) -> Floats:
-        """Return the next n rows."""
-        parts: list[Table] = []
-        while n:
-            if not len(self._left):
-                self._left = next(self._blocks)
-            parts.append(self._left[:n])
-            self._left = self._left[n:]
-            n -= len(parts[-1])
-        taken: Floats = as_floats(np.concatenate(parts))
-        return taken
-
-
-def _read_features(path: Path) -> Generator[Table, None, None]:
-    """Yield the features of some rows of a Parquet file at a time."""
-    with open_parquet(path) as file:
-        for batch in file.iter_batches(FEATURE_ROWS, columns=[FEATURES]):
-            column = batch.column(0)
-            flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
-            if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in NUMBERS:
-                raise InputError(
-                    "column",
-                    FEATURES,
-                    "must have lists of numbers, all of one length",
-                    where=str(path),
-                )
-            yield flat.reshape(len(column), -1)
 
 
 # -------------------------------------------------------------------- writing
