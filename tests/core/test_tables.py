@@ -6,7 +6,6 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from rankshot import RankshotError
 from rankshot.core.tables import (
     NumberCheck,
     as_frame,
@@ -16,6 +15,7 @@ from rankshot.core.tables import (
     read_columns,
     read_table,
 )
+from refusals import ANY, refuses
 
 ENDINGS = [".csv", ".parquet"]
 LIBRARIES = ["pandas", "polars", "pyarrow"]
@@ -56,7 +56,7 @@ def test_missing_numbers_are_empty_cells(tmp_path, ending):
             put([], np.array([[1, np.nan], [np.nan, 2]], dtype))
         table = read_table(path, [], ["a", "b"], rule=MISSING)
         np.testing.assert_array_equal(table.numbers, [[1, np.nan], [np.nan, 2]])
-        with pytest.raises(RankshotError, match=r"(:2|row 0): 'b' is (empty|nan); .* be finite"):
+        with refuses("'b'"):
             read_table(path, [], ["a", "b"], rule=RULE)
 
 
@@ -71,53 +71,54 @@ def test_csv_of_spreadsheets(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf\r\n a ,b\r\n\r\n x ,2\r\n   \r\n,4\r\n")
     table = read_table(path, ["a"], ["b"], strip=True)
     assert (table.texts, list(table.places)) == ([["x", ""]], [4, 6])
-    with pytest.raises(RankshotError, match=r"t\.csv:6: 'a' is empty"):
+    with refuses("'a'", where=f"{path}:6"):
         table.require_text(0)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "parameter", "value", "line"),
     [
-        ("", r"t\.csv: file is empty"),
-        ("a,b\n", r"t\.csv: table has no rows"),
-        ("b,c\n1,2\n", r"t\.csv: column='a'"),
-        ("a,b,a\n1,2,3\n", r"t\.csv: column='a' occurs 2 times"),
-        ("a,b\nx,1\ny\n", r"t\.csv:3: 1 cells, but the first line names 2 columns"),
-        ("a,b\nx,one\n", r"t\.csv:2: 'b' is 'one'; numbers must be finite"),
-        ("a,b\nx,\n", r"t\.csv:2: 'b' is empty; numbers must be finite"),
-        ("a,b\nx,1\ny,nan\n", r"t\.csv:3: 'b' is nan; numbers must be finite"),
-        ("a,b\nx,-1e999\n", r"t\.csv:2: 'b' is -inf; numbers must be finite"),
-        ("a,b\nx,1e31\n", r"t\.csv:2: 'b' is 1e\+31; numbers must be less than 1e\+30 in abs"),
-        ('a,b\n"two\nlines",1\ny,x\n', r"t\.csv:4: 'b' is 'x'"),
-        ('a,b\nx,1\n"y,1\n', r"t\.csv:3: line is not CSV \(unexpected end of data\)"),
-        (b"a,b\ncaf\xe9,1\n", r"t\.csv:2: line is not UTF-8 text"),
-        ("a,b\n" + "x" * 200_000 + ",1\n", r"t\.csv:2: line is not CSV \(field larger"),
+        ("", "file", ANY, ""),
+        ("a,b\n", "table", ANY, ""),
+        ("b,c\n1,2\n", "column", "a", ""),
+        ("a,b,a\n1,2,3\n", "column", "a", ""),
+        ("a,b\nx,1\ny\n", "line", ANY, ":3"),
+        ("a,b\nx,one\n", "'b'", "one", ":2"),
+        ("a,b\nx,\n", "'b'", "empty", ":2"),
+        ("a,b\nx,1\ny,nan\n", "'b'", ANY, ":3"),
+        ("a,b\nx,-1e999\n", "'b'", -np.inf, ":2"),
+        ("a,b\nx,1e31\n", "'b'", 1e31, ":2"),
+        ('a,b\n"two\nlines",1\ny,x\n', "'b'", "x", ":4"),
+        ('a,b\nx,1\n"y,1\n', "line", ANY, ":3"),
+        (b"a,b\ncaf\xe9,1\n", "line", ANY, ":2"),
+        ("a,b\n" + "x" * 200_000 + ",1\n", "line", ANY, ":2"),
     ],
 )
-def test_bad_csv_is_named_by_file_line_and_column(tmp_path, content, message):
+def test_bad_csv_is_named_by_file_line_and_column(tmp_path, content, parameter, value, line):
     path = tmp_path / "t.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(RankshotError, match=message):
+    with refuses(parameter, value, f"{path}{line}"):
         read_table(path, ["a"], ["b"], rule=RULE)
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "parameter", "value", "row"),
     [
-        ({"a": [], "b": []}, r"t\.parquet: (column='b' holds null|table has no rows)"),
-        ({"b": [1.0]}, r"t\.parquet: column='a'"),
-        ({"a": ["x"], "b": ["1"]}, r"t\.parquet: column='b' holds string, not numbers"),
-        ({"a": [["x"]], "b": [1]}, r"t\.parquet: column='a' holds list<.*>, not text"),
-        ({"a": ["x", "y"], "b": [1, None]}, r"t\.parquet: row 1: 'b' is nan; numbers must be"),
-        ({"a": ["x", "y"], "b": [1, 1e31]}, r"row 1: 'b' is 1e\+31; numbers must be less than"),
-        ({"a": [b"\xff"], "b": [1.0]}, r"t\.parquet: .*(UTF-?8|utf-?8)"),
+        ({"a": [], "b": [1.0][:0]}, "column", "b", ""),
+        ({"b": [1.0]}, "column", "a", ""),
+        ({"a": ["x"], "b": ["1"]}, "column", "b", ""),
+        ({"a": [["x"]], "b": [1]}, "column", "a", ""),
+        ({"a": ["x", "y"], "b": [1, None]}, "'b'", ANY, ": row 1"),
+        ({"a": ["x", "y"], "b": [1, 1e31]}, "'b'", 1e31, ": row 1"),
+        ({"a": [b"\xff"], "b": [1.0]}, "file", ANY, ""),
     ],
 )
-def test_bad_parquet_is_named_by_file_row_and_column(tmp_path, columns, message):
+def test_bad_parquet_is_named_by_file_row_and_column(tmp_path, columns, parameter, value, row):
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
-    with pytest.raises(RankshotError, match=message):
-        read_table(tmp_path / "t.parquet", ["a"], ["b"], rule=RULE)
+    path = tmp_path / "t.parquet"
+    parquet.write_table(arrow.table(columns), path)
+    with refuses(parameter, value, f"{path}{row}"):
+        read_table(path, ["a"], ["b"], rule=RULE)
 
 
 def test_columns_of_others_in_parquet(tmp_path):
@@ -139,7 +140,7 @@ def test_a_parquet_file_that_promises_more_rows_than_it_has(tmp_path, monkeypatc
     with open_writer(tmp_path / "t.parquet", ["a"]) as put:
         put([], np.ones((4, 1)))
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: iter([]))
-    with pytest.raises(RankshotError, match=r"t\.parquet: file is damaged"):
+    with refuses("file", where=str(tmp_path / "t.parquet")):
         read_table(tmp_path / "t.parquet", [], ["a"])
 
 
@@ -173,7 +174,7 @@ def test_single_precision_stays(library):
 @pytest.mark.parametrize("cell", ["x", datetime(2020, 1, 1, tzinfo=UTC), [1.0]])
 def test_the_column_that_does_not_hold_numbers_is_named(library, cell):
     frame = as_frame(make_frame(library, {"a": [1.5], "b": [cell]}))
-    with pytest.raises(RankshotError, match=r"column must hold numbers .* not 'b'"):
+    with refuses("column", "b"):
         frame_to_matrix(frame)
 
 

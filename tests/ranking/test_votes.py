@@ -1,6 +1,5 @@
 """Tables of votes between two items and of ballots, and data frames of numbers."""
 
-import re
 import sys
 
 import numpy as np
@@ -8,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import InputError
 from rankshot.leaderboards import read_votes
 from rankshot.ranking.votes import OUTCOMES
-from refusals import refuses
+from refusals import ANY, refuses
 
 Rankings = rs.Rankings
 ARENA = """id,model_a,model_b,winner,judge,weight
@@ -95,46 +94,31 @@ def test_the_winner_has_many_spellings(tmp_path, word):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "options", "parameter", "value", "line"),
     [
-        (ARENA.replace("Tie", "both"), {}, "votes.csv:5: 'winner' is 'both'; expected the name of"),
-        (ARENA.replace("bee,cat", "cat,cat"), {}, "votes.csv:3: item 'cat' against itself"),
-        (ARENA.replace("0.5", "x"), {}, "votes.csv:6: 'weight' is 'x'; a weight must be a number"),
-        (
-            ARENA.replace("0.5", "-1"),
-            {},
-            "votes.csv:6: 'weight' is '-1'; a weight must be a number",
-        ),
-        (ARENA, {"count": "weight"}, "votes.csv:6: 'weight' is '0.5'; a count must be a whole"),
-        (ARENA.replace(",bee,model_a", ",,model_a"), {}, "votes.csv:2: 'model_b' is empty"),
-        (ARENA, {"rater": "jugde"}, "column='jugde' is missing (did you mean 'judge'?)"),
-        (ARENA, {"winner": "won"}, "column='won'"),
-        (
-            "winner,loser\na,b\nDraw,a\n",
-            {},
-            "votes.csv:3: winner='Draw'",
-        ),
-        (ARENA, {"items": ["ant", "bee", "cats"]}, "votes.csv:3: unknown item 'cat' (did you mean"),
-        ("winner,loser,tie\na,b,perhaps\n", {}, "votes.csv:2: 'tie' is 'perhaps'; expected the"),
-        (
-            "a,b,winner\nleft,x,b\nx,left,left\n",
-            {},
-            "votes.csv:3: 'winner' is 'left', which is the name of one",
-        ),
-        ("a,b,winner\nx,y\n", {}, "votes.csv:2: 2 cells, but the first line names 3 columns"),
+        (ARENA.replace("Tie", "both"), {}, "'winner'", "both", ":5"),
+        (ARENA.replace("bee,cat", "cat,cat"), {}, "row", ANY, ":3"),
+        (ARENA.replace("0.5", "x"), {}, "'weight'", "x", ":6"),
+        (ARENA.replace("0.5", "-1"), {}, "'weight'", "-1", ":6"),
+        (ARENA, {"count": "weight"}, "'weight'", "0.5", ":6"),
+        (ARENA.replace(",bee,model_a", ",,model_a"), {}, "row", ANY, ":2"),
+        (ARENA, {"rater": "jugde"}, "column", "jugde", ""),
+        (ARENA, {"winner": "won"}, "column", "won", ""),
+        (ARENA, {"a": "modela"}, "column", "modela", ""),
+        ("winner,loser\na,b\nDraw,a\n", {}, "winner", "Draw", ":3"),
+        (ARENA, {"items": ["ant", "bee", "cats"]}, "row", ANY, ":3"),
+        ("winner,loser,tie\na,b,perhaps\n", {}, "'tie'", "perhaps", ":2"),
+        ("a,b,winner\nleft,x,b\nx,left,left\n", {}, "row", ANY, ":3"),
+        ("a,b,winner\nx,y\n", {}, "line", ANY, ":2"),
+        # Lines are counted across quoted line breaks and blank lines.
+        ('a,b,winner\n"x\n1",y,a\n\ny,z,never\n', {}, "'winner'", "never", ":5"),
     ],
 )
 @pytest.mark.usefixtures("reader")
-def test_errors_name_the_line(tmp_path, text, options, message):
+def test_errors_name_the_line(tmp_path, text, options, parameter, value, line):
     path = write(tmp_path / "votes.csv", text)
-    with pytest.raises(RankshotError, match=re.escape(message)):
+    with refuses(parameter, value, f"{path}{line}"):
         read_rankings_of(path, **options)
-
-
-def test_lines_are_counted_across_quoted_line_breaks_and_blank_lines(tmp_path):
-    path = write(tmp_path / "votes.csv", 'a,b,winner\n"x\n1",y,a\n\ny,z,never\n')
-    with pytest.raises(RankshotError, match=re.escape("votes.csv:5: 'winner' is 'never'")):
-        read_rankings_of(path)
 
 
 def test_what_is_not_a_table_is_refused(tmp_path):
@@ -142,7 +126,7 @@ def test_what_is_not_a_table_is_refused(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "votes.parquet"
     pandas.DataFrame({"winner": [["a"]], "loser": ["b"]}).to_parquet(path)
-    with pytest.raises(RankshotError, match="column='winner' holds list"):
+    with refuses("column", "winner"):
         read_rankings_of(path)
 
 
@@ -164,25 +148,24 @@ BAD = """vote_id,model_a,model_b,winner,user_id,session_id,weight
 @pytest.mark.usefixtures("reader")
 def test_bad_rows_are_counted_shown_and_skipped(tmp_path):
     path = write(tmp_path / "votes.csv", BAD)
-    with pytest.raises(RankshotError, match=r"votes\.csv:7: 6 cells"):
+    with refuses("line", where=f"{path}:7"):
         read_rankings_of(path, rater="user_id")
-    told = r"6 rows of 8 skipped: .*votes\.csv:7: 6 cells.*votes\.csv:3: item 'ant' against itself"
-    with pytest.warns(UserWarning, match=told):
+    with pytest.warns(UserWarning, match=r"6 rows of 8 .*votes\.csv:7: .*votes\.csv:3: "):
         found = read_rankings_of(path, rater="user_id", on_error="skip")
     assert found.items == ("ant", "bee", "cat")
     assert found.orders() == [["ant", "bee"], ["cat", "bee"]]
     # Those that are left have the mean weight 1.
     assert_allclose(found.weights, [2 / 3, 4 / 3])
-    with pytest.raises(RankshotError, match=r"no row can be read; the first: .*votes\.csv:7"):
+    with refuses("table", where=str(path)):
         read_rankings_of(path, rater="user_id", on_error="skip", items=["x", "y"])
-    with pytest.raises(RankshotError, match="on_error must be one of 'stop', 'skip'"):
+    with refuses("on_error", "raise"):
         read_rankings_of(path, on_error="raise")
 
 
 def test_lines_of_json_can_be_skipped(tmp_path):
     path = tmp_path / "votes.jsonl"
     path.write_text('{"winner": "a", "loser": "b"}\n{"winner"\n{"winner": "b", "loser": "c"}\n')
-    with pytest.warns(UserWarning, match=r"1 row of 3 skipped: .*votes\.jsonl:2: not JSON"):
+    with pytest.warns(UserWarning, match=r"1 row of 3 .*votes\.jsonl:2: "):
         assert len(rs.read_rankings(path, on_error="skip")) == 2
 
 
@@ -192,38 +175,38 @@ def test_lines_of_json_can_be_skipped(tmp_path):
         (
             "name,1,2,weight\nann,tea,beer,1\nbob,tea,tea,1\ncy,,,1\ndan,rum,tea,x\neva,rum,tea,3\n",
             {},
-            r"3 rows of 5 .*:3: .*'tea'.*:4: .*:5: 'weight' is 'x'",
+            r"3 rows of 5 .*:3: .*:4: .*:5: 'weight'='x'",
             [["tea", "beer"], ["rum", "tea"]],
         ),
         (
             "1,2\ntea,beer\nmilk,tea\nbeer,tea\n",
             {"items": ["tea", "beer"]},
-            r"1 row of 3 skipped: .*:3: (unknown item |item=)'milk'",
+            r"1 row of 3 .*:3: .*'milk'",
             [["tea", "beer"], ["beer", "tea"]],
         ),
         (
             "tea,beer\n1,2\nx,2\n1,-2\n0,\n2,1\n",
             {"layout": "places"},
-            r"3 rows of 5 .*:3: 'tea' is 'x'; places must be numbers.*:4: 'beer' is '-2'.*:5: the",
+            r"3 rows of 5 .*:3: 'tea'='x'.*:4: 'beer'='-2'.*:5: ",
             [["tea", "beer"], ["beer", "tea"]],
         ),
         (
             "tea,beer,count\n1,2,1\nhigh,3,1\n3,1,0.5\n2,1,4\n",
             {"layout": "scores"},
-            r"2 rows of 4 .*:3: 'tea' is 'high'; scores must be numbers.*:4: 'count' is '0.5'",
+            r"2 rows of 4 .*:3: 'tea'='high'.*:4: 'count'='0.5'",
             [["beer", "tea"], ["tea", "beer"]],
         ),
         (
             "voter,item,rank\na,tea,1\na,gin,2\na,tea,2\nb,beer,1\nb,tea,2\na,beer,3\n",
             {"items": ["tea", "beer"]},
-            r"2 rows of 6 .*:3: .*'gin'.*:4: .*'tea' is listed more than once by 'a'",
+            r"2 rows of 6 .*:3: .*'gin'.*:4: .*'tea'",
             [["tea", "beer"], ["beer", "tea"]],
         ),
     ],
 )
 def test_ballots_that_cannot_be_read_are_skipped(tmp_path, text, options, told, wanted):
     path = write(tmp_path / "ballots.csv", text)
-    with pytest.raises(RankshotError, match=r"ballots\.csv:[35]: "):
+    with pytest.raises(InputError):
         rs.read_rankings(path, **options)
     with pytest.warns(UserWarning, match=told):
         found = rs.read_rankings(path, on_error="skip", **options)
@@ -232,17 +215,15 @@ def test_ballots_that_cannot_be_read_are_skipped(tmp_path, text, options, told, 
 
 def test_what_could_be_read_in_two_ways_is_not_skipped(tmp_path):
     path = write(tmp_path / "ballots.csv", "tea,beer\n1,2\n2,1\n")
-    with pytest.raises(RankshotError, match="layout='places'"):
+    with refuses("layout"):
         rs.read_rankings(path, on_error="skip")
     path = write(tmp_path / "ballots.csv", "height,tea,beer\ntall,1,2\nshort,2,1\n")
-    with pytest.raises(
-        RankshotError, match=r"no row can be read; .* 'height' is 'tall'; places must"
-    ):
+    with refuses("table", where=str(path)):
         rs.read_rankings(path, on_error="skip", layout="places")
     shown = '{"ranking": ["a"], "shown": ["a"]}\n{"ranking": ["b"], "shown": ["b"]}\n{\n'
     path = tmp_path / "rankings.jsonl"
     path.write_text(shown)
-    with pytest.raises(RankshotError, match='kind="top"'):
+    with refuses("kind", where=f"{path}:1"):
         rs.read_rankings(path, on_error="skip")
 
 
@@ -254,19 +235,19 @@ def test_lines_of_rankings_can_be_skipped(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "rankings.jsonl"
     path.write_text("\n".join(lines * 30) + "\n")
-    told = r"210 rows of 300 skipped: .*:2: item='a' is listed .*:3: line.*:4: line.* …"
+    told = r"210 rows of 300 .*:2: item='a'.*:3: line.*:4: line"
     with pytest.warns(UserWarning, match=told):
         found = rs.read_rankings(path, on_error="skip")
     assert found.orders() == [["a", "b"], ["b"], ["c", "a"]] * 30
     assert found.weights.tolist() == [1, 2, 1] * 30
-    with pytest.raises(RankshotError, match=r"rankings\.jsonl: .*:1: .*item"):
+    with refuses("file", where=str(path)):
         rs.read_rankings(path, ["x", "y"], on_error="skip")
-    with pytest.raises(RankshotError, match="on_error must be one of"):
+    with refuses("on_error", "ignore"):
         rs.read_rankings(path, on_error="ignore")
     rs.write_rankings(found[:1], tmp_path / "rankings.soi")
-    with pytest.raises(RankshotError, match="on_error='skip' applies to tables and JSON lines"):
+    with refuses("on_error", "skip"):
         rs.read_rankings(tmp_path / "rankings.soi", on_error="skip")
-    with pytest.raises(RankshotError, match="missing='-99' applies"):
+    with refuses("missing", "-99"):
         rs.read_rankings(path, missing="-99")
 
 
@@ -276,16 +257,8 @@ def test_empty_columns_of_data_frames_are_missing(package):
     frame = pytest.importorskip(package).DataFrame(columns | {"judge": [None, None]})
     assert read_rankings_of(frame).raters.tolist() == [None, None]
     frame = pytest.importorskip(package).DataFrame(columns | {"winner": [None, None]})
-    with pytest.raises(RankshotError, match="row 0: 'winner' is empty"):
+    with refuses("row", where="data frame: row 0"):
         read_rankings_of(frame)
-
-
-def test_hints_for_columns_ignore_case(tmp_path):
-    path = write(tmp_path / "votes.csv", "Model_B,Model_A,winner\nx,y,x\n")
-    with pytest.raises(
-        RankshotError, match=r"column='model_a' is missing \(did you mean 'Model_A'\?\)"
-    ):
-        read_rankings_of(path, a="model_a")
 
 
 def test_covariates_skip_the_same_rows(tmp_path):
@@ -343,7 +316,7 @@ def test_tables_need_not_be_files():
     found = rs.leaderboard(votes, count="n")
     assert found.weight == 3
     assert found.counted == "vote"
-    with pytest.raises(RankshotError, match="row 1: 'loser' is empty"):
+    with refuses("row", where="table: row 1"):
         rs.leaderboard([{"winner": "x", "loser": "y"}, {"winner": "y"}])
     for more in ({}, {"covariates": ["length"]}):
         with refuses("winer"):
@@ -359,8 +332,7 @@ def test_items_tell_columns_apart(tmp_path):
     assert found.orders() == [["tea", "beer", "juice"], ["beer", "tea"]]
     assert found.items == ("juice", "tea", "beer")
     path = write(tmp_path / "ballots.csv", "1,2\ntea,beer\nbeer,north\n")
-    message = r"ballots\.csv:3: (unknown item |item=)'north'"
-    with pytest.raises(RankshotError, match=message):
+    with refuses("item", "north", f"{path}:3"):
         rs.read_rankings(path, items=["juice", "tea", "beer"])
 
 
@@ -373,7 +345,7 @@ def test_columns_of_data_frames_are_matched_by_name(package):
     for items in (["a", "b"], None):
         assert Rankings.from_scores(frame, items=items).orders() == [["a", "b"], ["b", "a"]]
         assert Rankings.from_positions(frame, items=items).orders() == [["b", "a"], ["a", "b"]]
-    with pytest.raises(RankshotError, match=r"the columns of scores differ .* no 'c'; also 'b'"):
+    with refuses("the columns of scores"):
         Rankings.from_scores(frame, items=["a", "c"])
     wins = pytest.importorskip(package).DataFrame({"y": [0, 7], "x": [2, 0]})
     pairs = Rankings.from_pair_counts(wins, items=["x", "y"])
@@ -389,5 +361,5 @@ def test_the_index_of_counts_is_matched_by_name():
     for table in (wins, wins.loc[["x", "y"]], wins[["x", "y"]]):
         pairs = Rankings.from_pair_counts(table, items=["x", "y"])
         assert pairs.weights[[order == ["x", "y"] for order in pairs.orders()]].tolist() == [7]
-    with pytest.raises(RankshotError, match="the rows of wins differ from items"):
+    with refuses("the rows of wins"):
         Rankings.from_pair_counts(wins.rename(index={"x": "z"}))

@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError, format_count, short_repr
 from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
 from rankshot.core.tables import (
-    Batch,
-    NumberCheck,
     as_frame,
     find_column,
     frame_to_matrix,
@@ -30,10 +28,8 @@ from rankshot.core.tables import (
     iterate_rows,
     open_parquet,
     read_columns,
-    read_matrix,
     read_separator,
     read_table,
-    require_numbers,
 )
 from rankshot.core.validation import require_choice
 
@@ -134,9 +130,8 @@ class ColumnReader:
         elif (frame := as_frame(source)) is not None:
             self._frame, names = frame, frame.columns
         else:
-            raise RankshotError(
-                f"expected a table, a data frame or the path of a file, not {short_repr(source)}"
-            )
+            rule = "must be a table, a data frame or the path of a file"
+            raise InputError("table", source, rule)
         if self._records is not None:
             names = [*self._records]
         self.columns = [str(name).strip() for name in names]
@@ -176,29 +171,26 @@ class ColumnReader:
         if self._records is not None:
             every = list(self._records.values())
             return [self._code(every[j]) for j in places]
-        arrow = self._read_arrow(places, numbers=False)
+        arrow = self._read_arrow(places)
         if arrow is None:
-            return [self._code(column) for column in self._read_slowly(names, []).texts]
+            assert self._path is not None  # noqa: S101 (for mypy)
+            skipped = self.odd if self.skips else None
+            rows = read_table(self._path, names, strip=True, odd=skipped)
+            return [self._code(column) for column in rows.texts]
         return [self._code_arrow(column) for column in arrow.columns]
 
     def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Return columns of finite numbers, as a matrix."""
-        values: NDArray[Any]
-        places = [find_column(self.columns, name, str(self)) for name in names]
-        if self._records is not None:
-            coded = self.read_texts(names)
-            values = np.column_stack([self.parse_numbers(column)[0] for column in coded])
-            require_numbers(values, NumberCheck(), self.where, [*map(repr, names)].__getitem__)
-        elif self._frame is not None:
-            values = frame_to_matrix(self._frame[:, places])
-            require_numbers(values, NumberCheck(), self.where, [*map(repr, names)].__getitem__)
+        """Columns of finite numbers, as a matrix."""
+        if self._frame is not None:
+            places = [find_column(self.columns, name, str(self)) for name in names]
+            values = np.asarray(frame_to_matrix(self._frame[:, places]), np.float64)
         else:
-            arrow = self._read_arrow(places, numbers=True)
-            if arrow is not None:
-                values = read_matrix(arrow.columns, arrow.num_rows)
-            if arrow is None or not np.isfinite(values).all():
-                values = self._read_slowly([], names).numbers
-        return np.asarray(values, np.float64)
+            values = np.column_stack([self.parse_numbers(x)[0] for x in self.read_texts(names)])
+        if not np.isfinite(values).all():
+            row, j = map(int, np.argwhere(~np.isfinite(values))[0])
+            text = self.read_texts([names[j]])[0].text(row)
+            raise InputError(repr(names[j]), text, "must be a finite number", self.where(row))
+        return values
 
     def parse_numbers(self, column: Coded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the numbers in a column of text, NaN where there is none, and what is text."""
@@ -216,23 +208,17 @@ class ColumnReader:
         j = find_column(self.columns, name, str(self))
         if self._frame is not None:
             return bool(self._frame[:, j].n_unique() == len(self._frame))
-        arrow = None if self._records is not None else self._read_arrow([j], numbers=False)
+        arrow = None if self._records is not None else self._read_arrow([j])
         if arrow is None:
             (column,) = self.read_texts([name])
             return len(column.labels) == len(column.codes)
         return bool(len(arrow.column(0).unique()) == arrow.num_rows)
 
-    def _read_slowly(self, texts: Sequence[str], numbers: Sequence[str]) -> Batch:
-        assert self._path is not None  # noqa: S101 (for mypy)
-        return read_table(
-            self._path, texts, numbers, strip=True, odd=self.odd if self.skips else None
-        )
-
-    def _read_arrow(self, places: list[int], *, numbers: bool) -> Any:
-        """Return columns of a file as an Arrow table; None if PyArrow cannot read them as such."""
+    def _read_arrow(self, places: list[int]) -> Any:
+        """Columns of text of a file as an Arrow table; None if PyArrow cannot read them as such."""
         assert self._path is not None  # noqa: S101 (for mypy)
         if self._path.suffix == ".parquet":
-            return _read_arrow_columns(self._path, places, numbers=numbers)
+            return _read_arrow_columns(self._path, places)
         try:
             arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
         except RankshotError:
@@ -240,7 +226,6 @@ class ColumnReader:
         with closing(iterate_rows(self._path)) as rows:
             header = next(rows)[1]
         wanted = [header[j] for j in places]
-        kind = arrow.float64() if numbers else arrow.string()
         try:
             table = reader.read_csv(
                 self._path,
@@ -248,7 +233,7 @@ class ColumnReader:
                     newlines_in_values=True, delimiter=self.separator
                 ),
                 convert_options=reader.ConvertOptions(
-                    column_types=dict.fromkeys(wanted, kind), include_columns=wanted
+                    column_types=dict.fromkeys(wanted, arrow.string()), include_columns=wanted
                 ),
             )
         except (arrow.ArrowException, UnicodeDecodeError, OSError):
@@ -262,7 +247,7 @@ class ColumnReader:
                 with open_bytes(path) as stream:
                     found = json.loads(stream.read().decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                raise RankshotError(f"{path}: not JSON ({error})") from None
+                raise InputError("file", NO_VALUE, f"is not JSON ({error})", str(path)) from None
             return _to_columns(found, str(path))
         records, lines = [], array("q")
         decode = json.JSONDecoder().decode
@@ -270,12 +255,13 @@ class ColumnReader:
             try:
                 record = decode(line)
             except (ValueError, RecursionError) as error:
-                record = f"not JSON ({error}): {short_repr(line)}"
+                record = f"is not JSON ({error})"
             if not isinstance(record, dict):
-                problem = record if isinstance(record, str) else f"not an object: {line[:40]}"
+                rule = record if isinstance(record, str) else "is not an object"
+                problem = InputError("line", line, rule, where=f"{path}:{number}")
                 if not self.skips:
-                    raise RankshotError(f"{path}:{number}: {problem}")
-                self.odd[f"{path}:{number}: {problem}"] = None
+                    raise problem
+                self.odd[str(problem)] = None
                 continue
             lines.append(number)
             records.append(_keep_cells(record))
@@ -334,40 +320,46 @@ class RowChecks:
 
     def __init__(self, table: ColumnReader, n: int) -> None:
         self._table = table
-        self._told: list[tuple[int, str]] = []
+        self._problems: list[tuple[int, str]] = []
         self.kept = np.ones(n, bool)
 
-    def check(self, is_odd: NDArray[np.bool_], describe: Callable[[int], str]) -> None:
-        """Raise for the first odd row, or mark all odd ones; ``describe(row)`` is what is wrong."""
-        new = np.flatnonzero(is_odd & self.kept)
-        for row in new[:PROBLEMS_SHOWN].tolist():
-            text = f"{self._table.where(row)}: {describe(row)}"
-            if not self._table.skips:
-                raise RankshotError(text)
-            self._told.append((row, text))
-        self.kept[new] = False
+    def check(self, is_bad: NDArray[np.bool_], describe: Callable[[int], str]) -> None:
+        """Raise for the first bad row, or mark all of them; ``describe(row)`` is what is wrong."""
+        self._check(is_bad, lambda row: InputError("row", NO_VALUE, f"is invalid: {describe(row)}"))
 
-    def check_cells(self, is_odd: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
-        """Do the same for odd cells of a column; ``rule`` is what they should be."""
-        self.check(is_odd, lambda row: f"{name!r} is {short_repr(cells.text(row))}; {rule}")
+    def check_cells(self, is_bad: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
+        """Do the same for bad cells of a column; ``rule`` is what they should be."""
+        invalid = f"is invalid: {rule}"
+        self._check(is_bad, lambda row: InputError(repr(name), cells.text(row), invalid))
+
+    def _check(self, is_bad: NDArray[np.bool_], make: Callable[[int], InputError]) -> None:
+        new = np.flatnonzero(is_bad & self.kept)
+        for row in new[:PROBLEMS_SHOWN].tolist():
+            error = make(row)
+            error.where = self._table.where(row)
+            if not self._table.skips:
+                raise error
+            self._problems.append((row, str(error)))
+        self.kept[new] = False
 
     def try_rows(self, read: Callable[[NDArray[np.int64]], Any]) -> None:
         """Leave out rows for which ``read(rows)`` raises; without skipping, it raises later."""
         if self._table.skips:
-            readable, odd = find_readable(np.flatnonzero(self.kept), read)
-            self._told += odd
+            readable, problems = find_readable(np.flatnonzero(self.kept), read)
+            self._problems += problems
             self.kept[:] = False
             self.kept[readable] = True
 
     def finish(self) -> NDArray[np.int64]:
         """Warn of what was skipped, and return the rows that are left."""
-        odd = self._table.odd
-        told = [*odd, *(text for _, text in sorted(self._told))]
+        lines = self._table.odd
+        problems = [*lines, *(text for _, text in sorted(self._problems))]
         if not self.kept.any():
-            raise RankshotError(f"{self._table}: no row can be read; the first: {told[0]}")
-        if told:
-            n_odd = int((~self.kept).sum()) + len(odd)
-            warn_of_skipped(n_odd, self.kept.size + len(odd), told)
+            rule = f"has no row that can be read; the first: {problems[0]}"
+            raise InputError("table", NO_VALUE, rule, where=str(self._table))
+        if problems:
+            n_skipped = int((~self.kept).sum()) + len(lines)
+            warn_of_skipped(n_skipped, self.kept.size + len(lines), problems)
         return np.flatnonzero(self.kept)
 
 
@@ -415,41 +407,37 @@ def _read_arrow_lines(path: Path) -> Any:
     return as_frame(table.select(flat))
 
 
-def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:
-    """Return columns of a Parquet file; None if they are not all text, or all numbers."""
+def _read_arrow_columns(path: Path, places: list[int]) -> Any:
+    """Columns of a Parquet file; None if they are not all text."""
     types = import_pyarrow().types
-    texts = (types.is_string, types.is_large_string)
-    rules = (types.is_integer, types.is_floating) if numbers else texts
     with open_parquet(path) as file:
         fields = [file.schema_arrow.field(j) for j in places]
-        if not all(any(rule(field.type) for rule in rules) for field in fields):
+        if not all(types.is_string(x.type) or types.is_large_string(x.type) for x in fields):
             return None
         names = [field.name for field in fields]
         table = file.read(columns=names, use_threads=False)
     return table.select(names) if table.num_rows else None
 
 
-def _to_columns(found: Any, what: str) -> dict[str, list[Any]]:
+def _to_columns(records: Any, what: str) -> dict[str, list[Any]]:
     """Return records, or columns as lists or as pandas writes them to JSON, as columns."""
     columns: dict[str, list[Any]] = {}
-    if isinstance(found, Mapping) and found:
+    if isinstance(records, Mapping) and records:
         inner = [
-            list(each.values()) if isinstance(each, Mapping) else each for each in found.values()
+            list(each.values()) if isinstance(each, Mapping) else each for each in records.values()
         ]
         if (
             all(isinstance(x, (list, tuple, np.ndarray)) for x in inner)
             and len({*map(len, inner)}) == 1
         ):
-            columns = {str(name): list(x) for name, x in zip(found, inner, strict=True)}
-    elif isinstance(found, (list, tuple)) and all(isinstance(one, Mapping) for one in found):
-        records = [_keep_cells(one) for one in found]
-        names = dict.fromkeys(name for one in records for name in one)
-        columns = {str(name): [one.get(name) for one in records] for name in names}
+            columns = {str(name): list(x) for name, x in zip(records, inner, strict=True)}
+    elif isinstance(records, (list, tuple)) and all(isinstance(x, Mapping) for x in records):
+        flat = [_keep_cells(record) for record in records]
+        names = dict.fromkeys(name for record in flat for name in record)
+        columns = {str(name): [record.get(name) for record in flat] for name in names}
     if not columns:
-        raise RankshotError(
-            f"{what}: expected a list of objects, one per row, or an object of columns of equal "
-            f"length, not {short_repr(found)}"
-        )
+        rule = "must be a list of objects, one per row, or an object of columns of equal length"
+        raise InputError("table", records, rule, where=what)
     return columns
 
 

@@ -33,7 +33,6 @@ from rankshot.core.errors import (
     InputError,
     RankshotError,
     quote_names,
-    short_repr,
     suggest_name,
 )
 from rankshot.core.files import (
@@ -181,8 +180,7 @@ def read_batches(
     else:
         read = partial(_read_csv, odd=odd)
     for names, batch in read(path, texts, numbers, rule, size, strip=strip):
-        quoted = list(map(repr, names))
-        require_numbers(batch.numbers, rule, batch.where, quoted.__getitem__)
+        require_numbers(batch.numbers, rule, batch.where, names.__getitem__)
         if strip:
             batch.texts[:] = [[cell.strip() for cell in column] for column in batch.texts]
         yield batch
@@ -245,7 +243,7 @@ def require_numbers(
         value = values[row, j]
         size = f"numbers must be less than {rule.limit:g} in absolute value"
         text = size if isfinite(value) else rule.text
-        raise InputError(name(j), NO_VALUE, f"is {value}; {text}", where=where(row))
+        raise InputError(repr(name(j)), float(value), f"is invalid: {text}", where=where(row))
 
 
 # -------------------------------------------------------------------- CSV
@@ -282,12 +280,11 @@ def iterate_rows(
                 if not row or (len(row) == 1 != width and not row[0].strip()):
                     blank = line if blank is None and width == 1 else blank
                 elif width and len(row) != width:
-                    problem = (
-                        f"{path}:{line}: {len(row)} cells, but the first line names {width} columns"
-                    )
+                    rule = f"has {len(row)} cells, but the first line names {width} columns"
+                    error = InputError("line", NO_VALUE, rule, where=f"{path}:{line}")
                     if odd is None:
-                        raise RankshotError(problem)
-                    odd[problem] = None
+                        raise error
+                    odd[str(error)] = None
                 else:
                     width = len(row)
                     if blank is not None:
@@ -347,12 +344,14 @@ def _read_csv(
                 except ValueError:
                     del values[len(lines) * len(places) :]
                     commas = read_separator(path) == ";" if commas is None else commas
-                    values.extend(
-                        _parse_number(
-                            row[j], rule, f"{path}:{line}: {name!r}", decimal_commas=commas
-                        )
-                        for j, name in zip(places, names, strict=True)
-                    )
+                    for j, name in zip(places, names, strict=True):
+                        try:
+                            values.append(_parse_number(row[j], rule, decimal_commas=commas))
+                        except ValueError:
+                            text = row[j] if row[j].strip() else "empty"
+                            raise InputError(
+                                repr(name), text, f"is invalid: {rule.text}", where=f"{path}:{line}"
+                            ) from None
                 lines.append(line)
             if not lines:
                 return
@@ -369,14 +368,11 @@ def _choose(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
     return itemgetter(*places)
 
 
-def _parse_number(cell: str, rule: NumberCheck, what: str, *, decimal_commas: bool) -> float:
-    try:
-        return float(cell.replace(",", ".") if decimal_commas else cell)
-    except ValueError:
-        if rule.allow_missing and not cell.strip():
-            return np.nan
-        value = short_repr(cell) if cell.strip() else "empty"
-        raise RankshotError(f"{what} is {value}; {rule.text}") from None
+def _parse_number(cell: str, rule: NumberCheck, *, decimal_commas: bool) -> float:
+    """Number in a cell; `ValueError` if there is none, and none may be missing."""
+    if rule.allow_missing and not cell.strip():
+        return np.nan
+    return float(cell.replace(",", ".") if decimal_commas else cell)
 
 
 # -------------------------------------------------------------------- Parquet
