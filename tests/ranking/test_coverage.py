@@ -11,6 +11,7 @@ from pair_tables import draw_outcomes, draw_pairs, draw_votes, make_votes
 from scipy.special import expit, stdtrit
 
 import rankshot as rs
+from rankshot.leaderboards.evidence import find_pair_degrees
 
 REPEATS = 400
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
@@ -110,7 +111,9 @@ def measure(case, repeats=REPEATS):
         truth = theta[[int(item) for item in board.items]]
         i, j = np.triu_indices(len(truth), 1)
         V, error = board.covariance, (board.log_worths - truth)
-        reach = stdtrit(board.pair_degrees[i, j], 0.975) * np.sqrt(V[i, i] + V[j, j] - 2 * V[i, j])
+        reach = stdtrit(find_pair_degrees(V, board.degrees)[i, j], 0.975) * np.sqrt(
+            V[i, i] + V[j, j] - 2 * V[i, j]
+        )
         shares.append(np.mean(np.abs(error[i] - error[j]) <= reach))
     return np.mean(shares), np.std(shares) / np.sqrt(repeats)
 

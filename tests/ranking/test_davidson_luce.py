@@ -13,7 +13,8 @@ from scipy.sparse.csgraph import connected_components
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.leaderboards import davidson_luce
-from rankshot.leaderboards.davidson_luce import Likelihood
+from rankshot.leaderboards.davidson_luce import Likelihood, build_likelihood
+from rankshot.leaderboards.evidence import find_covariance
 
 
 def contrasts(model, rankings):
@@ -25,9 +26,11 @@ def contrasts(model, rankings):
 
 def find_tie_errors(model, rankings):
     """Standard errors of the logarithms of tie parameters; infinite where nothing is known."""
-    covariance, known = model._invert_information(rankings)
-    errors = np.full(known.size, np.inf)
-    errors[known] = np.sqrt(np.diag(covariance)[len(model.items_) :])
+    C, likelihood = len(model.items_), build_likelihood(rankings, model._sizes)
+    ridge = np.where(np.arange(likelihood.size) < C, model.regularization, 0.0)
+    covariance = find_covariance(likelihood, model._values, ridge, model.items_)
+    variances = np.diag(covariance)[C:]
+    errors = np.sqrt(np.where(variances > 0, variances, np.inf))
     return dict(zip(model.tie_parameters_, errors.tolist(), strict=True))
 
 

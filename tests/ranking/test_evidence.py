@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from pair_tables import draw_outcomes, draw_pairs, make_votes
 from scipy.integrate import trapezoid
 from scipy.optimize import minimize
@@ -154,3 +155,19 @@ def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng)
     assert p[smallest] < 0.01
     assert board.misfits()[0][:2] == smallest
     assert found[smallest] == pytest.approx(min(1, 6 * p[smallest]), rel=1e-3)
+
+
+def test_ignored_ties_do_not_change_a_board_of_raters(rng):
+    theta = np.array([4.0, 0.0, 0.3])
+    a = rng.integers(0, 3, 300)
+    b = (a + rng.integers(1, 3, 300)) % 3
+    wins = rng.random(300) < 1 / (1 + np.exp(theta[b] - theta[a]))
+    pairs = [[f"i{i}" for i in np.where(wins, x, y)] for x, y in ((a, b), (b, a))]
+    votes = rs.Rankings.from_pairs(*pairs, raters=[f"r{i % 10}" for i in range(300)])
+    ties = rs.Rankings.from_pairs(
+        ["i0"] * 60, ["i1"] * 60, ties=[True] * 60, raters=["r1", "r2"] * 30, items=votes.items
+    )
+    alone = rs.leaderboard(votes, ties="ignore")
+    both = rs.leaderboard(rs.Rankings.concatenate([votes, ties]), ties="ignore")
+    assert_allclose(both.p_values, alone.p_values)
+    assert_allclose(both.compare("i0", "i1").interval, alone.compare("i0", "i1").interval)

@@ -209,11 +209,6 @@ class Leaderboard:
         ahead = self.log_worths[:, None] > self.log_worths
         return np.asarray(ahead & (self.p_values < 1 - self.level))
 
-    @property
-    def pair_degrees(self) -> Floats:
-        """The degrees of freedom of each difference, of shape (C, C)."""
-        return find_pair_degrees(self.covariance, self.degrees)
-
     @cached_property
     def quasi_variances(self) -> Floats:
         """One variance per item; the variance of a difference is approximately the sum of two."""
@@ -286,7 +281,7 @@ class Leaderboard:
             low, high = self._bound(i, j)
             certainty = float(ndtr(z))
         else:
-            degrees = self.pair_degrees[i, j]
+            degrees = find_pair_degrees(self.covariance, self.degrees)[i, j]
             reach = float(self._looks.reach(np.array(error), degrees, self.level))
             low, high = difference - reach, difference + reach
             certainty = float(stdtr(degrees, difference / error)) if error else 0.5

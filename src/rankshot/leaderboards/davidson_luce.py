@@ -23,6 +23,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
+from rankshot.leaderboards.evidence import find_covariance
 from rankshot.leaderboards.pair_models import PairLikelihood
 from rankshot.ranking.checks import (
     are_votes,
@@ -32,7 +33,7 @@ from rankshot.ranking.checks import (
 )
 from rankshot.ranking.construction import Groups, count_places
 from rankshot.ranking.matrices import completed_orders
-from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.information import find_flat, maximize_worths
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings, require_rankings
@@ -153,24 +154,6 @@ class DavidsonLuce(WorthModel):
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. A penalty is interpreted as a prior.
         """
-        C = len(self.items_)
-        return self._invert_information(rankings)[0][:C, :C]
-
-    def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
-        """Return the covariance of the parameters, and each ranking's gradient.
-
-        Parameters
-        ----------
-        rankings : Rankings
-        """
-        inverse, known = self._invert_information(rankings)
-        likelihood = build_likelihood(rankings.with_items(self.items_), self._sizes)
-        kept = np.append(np.ones(len(self.items_), bool), known)
-        listed = likelihood.gradients(self._values)[:, np.flatnonzero(kept)]
-        return inverse, Gradients(listed, np.zeros(len(rankings)), np.zeros(len(inverse)))
-
-    def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the covariance of log-worths and tie parameters, and which of these it has."""
         check_is_fitted(self)
         rankings = require_one_subject(rankings)
         merged = _merge(rankings.with_items(self.items_))
@@ -180,14 +163,9 @@ class DavidsonLuce(WorthModel):
                 f"the model has no tie parameter for ties of {unknown[0]} items, which these "
                 "rankings have: fit it to rankings with such ties"
             )
-        information = build_likelihood(merged, self._sizes).information(self._values)
-        C = len(self.items_)
-        known = np.diag(information)[C:] > 0
-        kept = np.append(np.arange(C), C + np.flatnonzero(known))
-        found = invert_information(
-            information[np.ix_(kept, kept)], self.items_, self.regularization
-        )
-        return found, known
+        C, likelihood = len(self.items_), build_likelihood(merged, self._sizes)
+        ridge = np.where(np.arange(likelihood.size) < C, self.regularization, 0.0)
+        return find_covariance(likelihood, self._values, ridge, self.items_)[:C, :C]
 
 
 def _merge(rankings: Rankings) -> Rankings:
@@ -379,11 +357,6 @@ class Likelihood:
         return Point(value, self.observed - expected, size, self.observed + expected)
 
     def row_gradients(self, values: Floats) -> Gradients:
-        """Return the derivatives of each ranking, in the form of all models."""
-        found = self.gradients(values)
-        return Gradients(found, np.zeros(found.shape[0]), np.zeros(self.size))
-
-    def gradients(self, values: Floats) -> csr_array:
         """Return the derivatives of each ranking, whatever its weight."""
         sizes = self._polynomials.sizes[1:]
         cells: list[tuple[Ints, Ints, Floats]] = []
@@ -398,7 +371,8 @@ class Likelihood:
             np.concatenate([x.ravel() for x in each]) for each in zip(*wide, strict=True)
         )
         n = sum(block.rows.size for block, _ in self._blocks)
-        return csr_array((slope, (row, column)), shape=(n, values.size))
+        found = csr_array((slope, (row, column)), shape=(n, values.size))
+        return Gradients(found, np.zeros(n), np.zeros(self.size))
 
     def information(self, values: Floats) -> Floats:
         """Return minus the matrix of second derivatives."""

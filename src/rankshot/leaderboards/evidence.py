@@ -43,7 +43,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
 from rankshot.core.newton import Point, maximize
-from rankshot.ranking.models.information import variances_of_differences
+from rankshot.ranking.models.information import invert_information, variances_of_differences
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.models.robust_errors import Units
 
@@ -136,6 +136,25 @@ class ModelLikelihood(Protocol):
 
     def row_gradients(self, b: Floats, /) -> Gradients:
         """Return the derivatives of each row, whatever its weight."""
+
+
+def find_covariance(
+    likelihood: ModelLikelihood, parameters: Floats, ridge: Floats, labels: tuple[str, ...]
+) -> Floats:
+    """Return the covariance of all parameters, and 0 for those that no row tells anything about.
+
+    Log-worths add up to zero. ``labels`` name the items and covariates, for messages.
+    """
+    C, information = likelihood.n_items, likelihood.information(parameters)
+    information[np.diag_indices(likelihood.size)] += np.where(
+        np.arange(likelihood.size) < C, 0.0, ridge
+    )
+    kept = np.flatnonzero((np.arange(likelihood.size) < C) | (np.diag(information) > 0))
+    found = np.zeros_like(information)
+    found[np.ix_(kept, kept)] = invert_information(
+        information[np.ix_(kept, kept)], labels[:C], float(ridge[0]), labels
+    )
+    return found
 
 
 class Score(NamedTuple):

@@ -15,7 +15,6 @@ from scipy.special import stdtrit
 
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.estimators import clone
-from rankshot.core.newton import Point
 from rankshot.core.validation import (
     Seed,
     require_choice,
@@ -25,7 +24,7 @@ from rankshot.core.validation import (
 )
 from rankshot.leaderboards.board import ELO_MEAN, Leaderboard
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
-from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests
+from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_covariance
 from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
 from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import Votes, read_votes
@@ -238,9 +237,9 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
 
 
 class Fitted(NamedTuple):
-    """A model, what it was fitted to, and the number of each vote in that.
+    """What was fitted to what: a likelihood and its maximum, with the number of each vote in it.
 
-    ``likelihood``, ``parameters`` and ``ridge`` are those of score tests.
+    ``ridge`` is the penalty of each parameter, and ``unit`` what it is multiplied by.
     """
 
     model: WorthModel | MatchModel
@@ -249,22 +248,16 @@ class Fitted(NamedTuple):
     likelihood: ModelLikelihood
     parameters: Floats
     ridge: Floats
+    unit: Floats
 
 
-class _LuceLikelihood:
+class _LuceLikelihood(LuceLikelihood):
     """The Plackett-Luce log-likelihood of rankings, with the derivatives of each of them."""
 
     def __init__(self, rankings: Rankings) -> None:
-        self._rankings, self._likelihood = rankings, LuceLikelihood(rankings)
+        super().__init__(rankings)
+        self._rankings = rankings
         self.size = self.n_items = rankings.n_items
-
-    def evaluate(self, b: Floats) -> Point:
-        """Return the log-likelihood and its gradient."""
-        return self._likelihood.evaluate(b)
-
-    def information(self, b: Floats) -> Floats:
-        """Return minus the matrix of second derivatives."""
-        return self._likelihood.information(b)
 
     def row_gradients(self, b: Floats) -> Gradients:
         """Return the derivatives of each ranking."""
@@ -281,15 +274,16 @@ def _fit(
     model, ties = choose_model(votes, model, ties)
     if hasattr(model, "log_worths_"):
         votes = replace(votes, rankings=votes.rankings.with_items(model.items_))
-    merged, number = merge_copies(votes.rankings)
     # Rankings of several targets are warned of once.
-    merged = replace(merged, targets=np.full(len(merged), None, object))
-    counts, wins, tied = _count(merged)
+    nothing = np.full(len(votes), None, object)
+    votes = replace(votes, rankings=replace(votes.rankings, targets=nothing))
+    counts, wins, tied = _count(votes.rankings)
     before = wins if ties == "ignore" else wins + tied
-    one_sided, described = find_one_sided(before, merged.items)
-    if votes.names and ties == "ignore":
-        votes = votes.select(~votes.rankings.rows_with_ties)
-    found = _fit_model(votes, merged, number, model, ties, is_connected=not described)
+    one_sided, described = find_one_sided(before, votes.rankings.items)
+    has_order = ~votes.rankings.rows_with_ties
+    if votes.are_pairs and ties == "ignore" and has_order.any():
+        votes = votes.select(has_order)
+    found = _fit_model(votes, model, ties, is_connected=not described)
     told: list[str] = [_describe_names(found.model.items_)]
     described = "; ".join(filter(None, (described, getattr(found.model, "endless_", ""))))
     told.append(
@@ -303,6 +297,7 @@ def _fit(
     V, degrees, n_raters, units = _find_errors(found, votes, one_sided, tail, told, is_half=is_half)
     for text in filter(None, told):
         warnings.warn(text, stacklevel=4)
+    V *= np.outer(found.unit, found.unit)
     fitted, C, w = found.model, len(found.model.items_), votes.rankings.weights
     # A weight that is a whole number counts votes.
     step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
@@ -339,16 +334,10 @@ def _fit(
     )
 
 
-def _fit_model(
-    votes: Votes,
-    merged: Rankings,
-    number: NDArray[np.intp],
-    model: WorthModel,
-    ties: Ties,
-    *,
-    is_connected: bool,
-) -> Fitted:
+def _fit_model(votes: Votes, model: WorthModel, ties: Ties, *, is_connected: bool) -> Fitted:
     is_fitted = hasattr(model, "log_worths_")
+    merged, number = merge_copies(votes.rankings)
+    likelihood: ModelLikelihood
     if votes.names or (ties == "half" and merged.has_ties):
         if is_fitted:
             raise InputError("model", type(model).__name__, "is fitted, without half wins for ties")
@@ -358,22 +347,19 @@ def _fit_model(
         match = MatchModel(votes.names, has_ties=has_ties, penalty=model.regularization)
         match.fit(rows, X, is_connected=is_connected)
         number = np.arange(len(rows)) if votes.names else number
-        likelihood: Any = match.likelihood_
-        return Fitted(match, rows, number, likelihood, match.parameters_, match.ridge_)
+        fit = match.likelihood_, match.parameters_, match.ridge_, match.unit_
+        return Fitted(match, rows, number, *fit)
     fitted = model if is_fitted else clone(model).fit(merged)
     values = fitted.log_worths_
     if isinstance(fitted, DavidsonLuce):
         values = np.append(values, np.log([*fitted.tie_parameters_.values()]))
-        sizes = np.array([1, *fitted.tie_parameters_])
-        likelihood = build_davidson(merged, sizes)
+        likelihood = build_davidson(merged, np.array([1, *fitted.tie_parameters_]))
     elif votes.are_pairs:
-        # A tie says nothing about the order.
-        weights = np.where(merged.rows_with_ties, 0.0, merged.weights)
-        likelihood = PairLikelihood.of(replace(merged, weights=weights), has_ties=False)
+        likelihood = PairLikelihood.of(merged, has_ties=False)
     else:
         likelihood = _LuceLikelihood(merged)
     ridge = np.where(np.arange(values.size) < merged.n_items, fitted.regularization, 0.0)
-    return Fitted(fitted, merged, number, likelihood, values, ridge)
+    return Fitted(fitted, merged, number, likelihood, values, ridge, np.ones(values.size))
 
 
 def _find_sides(before: Floats) -> NDArray[np.int8]:
@@ -412,11 +398,12 @@ def _find_errors(
     n_raters = units[0].n_raters if units[0].n_raters > 1 else 0
     told.append(_describe_raters(rater, n_raters))
     used = [each for each in units[:2] if each.n_raters] or units[:1]
-    of_model = 2 * max(float(weights.sum()), 1.0)
+    of_model = np.full(fitted.unit.size, 2 * max(float(weights.sum()), 1.0))
+    labels = (*fitted.rankings.items, *votes.names)
+    inverse = find_covariance(fitted.likelihood, fitted.parameters, fitted.ridge, labels)
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
-        V = fitted.model.covariance(fitted.rankings)
-        return V, np.full(len(V), of_model), 0, ()
-    inverse, gradients = fitted.model.inverse_and_gradients(fitted.rankings)
+        return inverse, of_model, 0, ()
+    gradients = fitted.likelihood.row_gradients(fitted.parameters)
     rows = fitted.rankings.weights
     found = [sum_squares(gradients, rows, each) for each in used]
     if all(each.probability < tail for each in found):
@@ -425,7 +412,7 @@ def _find_errors(
                 "the raters agree more than independent raters would by chance, like copies of "
                 "one rater: the intervals hold for further votes of these raters, not of others"
             )
-        return inverse, np.full(len(inverse), of_model), 0, ()
+        return inverse, of_model, 0, ()
     B, degrees, _ = found[0]
     if len(found) > 1:
         # What raters and clusters share is in both (Cameron, Gelbach and Miller 2011).

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.newton import Point
-from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.information import find_flat, maximize_worths
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
@@ -134,10 +134,6 @@ class PairLikelihood:
         return np.append(first - second, values @ self._X)
 
     def row_gradients(self, b: Floats) -> Gradients:
-        """Return the derivatives of each vote, in the form of all models."""
-        return Gradients(self.gradients(b), np.zeros(self._sign.size), np.zeros(self.size))
-
-    def gradients(self, b: Floats) -> csr_array:
         """Return the derivatives of each vote, whatever its weight."""
         slope, of_tie = self._slopes(b)
         n = slope.size
@@ -147,7 +143,8 @@ class PairLikelihood:
         columns[:, 0], columns[:, 1] = self._first, self._second
         columns[:, 2:] = self.n_items + np.arange(len(others))
         starts = np.arange(n + 1) * values.shape[1]
-        return csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
+        found = csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
+        return Gradients(found, np.zeros(n), np.zeros(self.size))
 
 
 class MatchModel:
@@ -173,6 +170,9 @@ class MatchModel:
         δ for ties of two items, if a tie is an outcome.
     endless_ : str
         Which covariates only the penalty holds; "" if there are none.
+    likelihood_, parameters_, ridge_, unit_
+        The likelihood in units of the sizes of covariates, its maximum, the penalty of each
+        parameter, and what it is multiplied by.
     """
 
     def __init__(self, names: tuple[str, ...], *, has_ties: bool, penalty: float) -> None:
@@ -197,12 +197,7 @@ class MatchModel:
             b = self._maximize(likelihood, eta)
         self.ridge_ = self._spread(likelihood, eta)
         self.likelihood_, self.parameters_ = likelihood, b
-        information = likelihood.information(b)
-        information[C : C + scale.size, C : C + scale.size] += eta * np.eye(scale.size)
-        labels = (*votes.items, *self.names)
-        inverse = invert_information(information, votes.items, eta, labels)
-        self._unit = np.concatenate([np.ones(C), 1 / scale, np.ones(int(self.has_ties))])
-        self._inverse = inverse * np.outer(self._unit, self._unit)
+        self.unit_ = np.concatenate([np.ones(C), 1 / scale, np.ones(int(self.has_ties))])
         self.items_, self.log_worths_ = votes.items, b[:C] - b[:C].mean()
         self.coef_ = b[C : C + scale.size] / scale
         self.tie_parameters_ = {2: float(np.exp(b[-1]))} if self.has_ties else {}
@@ -235,16 +230,3 @@ class MatchModel:
         of_x = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
         found = [name for name, part in zip(self.names, of_x, strict=True) if part > SHARE]
         return f"covariates explain votes completely: {quote_names(found)}" if found else ""
-
-    def inverse_and_gradients(self, votes: Rankings) -> tuple[Floats, Gradients]:  # noqa: ARG002
-        """Return the covariance of all parameters, and the derivatives of each vote in them."""
-        found, rest, worths = self.likelihood_.row_gradients(self.parameters_)
-        # In the units of the covariates.
-        slopes = csr_array(
-            (found.data / self._unit[found.indices], found.indices, found.indptr), found.shape
-        )
-        return self._inverse, Gradients(slopes, rest, worths)
-
-    def covariance(self, votes: Rankings) -> Floats:  # noqa: ARG002 - those of the fit
-        """Return the covariance of all parameters."""
-        return self._inverse

@@ -248,7 +248,7 @@ def read_votes(
 
 def _find_marks(read: Mapping[str, Coded], marks: list[str], checks: RowChecks) -> NDArray[np.int8]:
     """Return the outcomes of which one column each says whether it is that of the vote."""
-    marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
+    marked = np.stack([_find_ties(read[name], name, checks) for name in marks])
     rule = f"exactly one of {quote_names(marks)} must be 1"
     checks.check(marked.sum(axis=0) != 1, lambda _: rule)
     return np.asarray(np.argmax(marked, axis=0), np.int8)
@@ -267,14 +267,8 @@ def check_known(
     checks.check(~np.all([is_known[codes] for codes in columns], axis=0), describe)
 
 
-def _find_answers(column: Coded) -> NDArray[np.int8]:
-    """Return `TIE` for cells such as 1 and yes, `FIRST` for such as 0 and no, and else -1."""
-    answers = [ANSWERS.get(label.lower().removesuffix(".0"), -1) for label in column.labels]
-    return np.array(answers, np.int8)[column.codes]
-
-
 def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]:
-    """Return which votes are ties: yes or no, or a word for a tie."""
+    """Return which cells say yes, or are a word for a tie."""
     words = {**WORDS, **dict.fromkeys(DECIDED, FIRST), **ANSWERS}
     answers = [words.get(label.lower().removesuffix(".0"), -1) for label in column.labels]
     found = np.array(answers, np.int8)[column.codes]

@@ -55,9 +55,7 @@ from rankshot.ranking.models.information import invert_information, require_esti
 from rankshot.ranking.models.plackett_luce_stages import (
     Block,
     BlockSums,
-    Gradients,
     add_up,
-    find_gradients,
     log_prob,
     split_by_width,
 )
@@ -122,16 +120,6 @@ class WorthModel(Estimator, ABC):
     @abstractmethod
     def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-
-    def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
-        """Return the covariance of the parameters, and the derivatives of each ranking in them.
-
-        Parameters
-        ----------
-        rankings : Rankings
-        """
-        rankings = rankings.with_items(self.items_)
-        return self.covariance(rankings), find_gradients(rankings, self.log_worths_)
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""
