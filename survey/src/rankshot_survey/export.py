@@ -202,6 +202,19 @@ def _round(seconds: float | None, digits: int) -> float | None:
     return None if seconds is None else round(seconds, digits)
 
 
+def make_records(
+    view: Overview, kind: str, *, exclude_flagged: bool = False, with_ids: bool = False
+) -> list[Record]:
+    """Return the records of a file: rankings, answers, participants, consents or payments."""
+    if kind == "rankings":
+        kept = {"exclude_flagged": exclude_flagged}
+        return ranking_records(view.study, view.answers, view.flags, **kept)
+    if kind == "participants":
+        return list(participant_records(view, with_ids=with_ids))
+    make = {"answers": answer_records, "consents": consent_records, "payments": payment_records}
+    return list(make[kind](view))
+
+
 # ---- Payment
 
 

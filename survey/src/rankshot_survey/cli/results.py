@@ -112,8 +112,8 @@ def export(
     with_ids
         Add the platform ids of participants.
     """
-    from rankshot_survey import export as records
     from rankshot_survey.answers import is_counted
+    from rankshot_survey.export import make_records, write_records
 
     require(kind == "rankings" or not exclude_flagged, "kind", kind, "has no --exclude-flagged")
     require(kind == "participants" or not with_ids, "kind", kind, "has no --with-ids")
@@ -121,12 +121,10 @@ def export(
     view = read_view(study, database, pilot=pilot)
     if not view.people:
         raise InputError("study", NO_VALUE, "has no participants yet", str(study))
+    rows = make_records(view, kind, exclude_flagged=exclude_flagged, with_ids=with_ids)
+    write_records(output, rows, private=kind != "rankings")
+    say(f"{format_count(len(rows), kind.removesuffix('s'))} written to {output}")
     if kind == "rankings":
-        rows = records.ranking_records(
-            view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
-        )
-        records.write_records(output, rows, private=False)
-        say(f"{format_count(len(rows), 'ranking')} written to {output}")
         n_other = sum(not is_counted(answer) for answer in view.answers)
         say(f"not exported: {n_other:,} skips, repeats and gold answers")
         if exclude_flagged:
@@ -134,12 +132,3 @@ def export(
             say(f"left out: {format_count(len(left), 'flagged rater')}")
         if view.counts["excluded"]:
             say(f"left out: {format_count(view.counts['excluded'], 'excluded participant')}")
-        return
-    if kind == "answers":
-        rows = list(records.answer_records(view))
-    elif kind == "participants":
-        rows = list(records.participant_records(view, with_ids=with_ids))
-    else:
-        rows = records.consent_records(view)
-    records.write_records(output, rows)
-    say(f"{format_count(len(rows), kind.removesuffix('s'))} written to {output}")

@@ -41,11 +41,6 @@ def assign_questions(
     return sorted(open_questions, key=counts.__getitem__)[:n]
 
 
-def choose_questions(study: Study, loads: Mapping[str, Load], rng: Random) -> list[str]:
-    """Choose the questions of a new participant; none if no question is open."""
-    return assign_questions(find_open(loads, study), study.questions_per_participant, (), rng)
-
-
 def insert_questions(
     connection: Connection,
     study: Study,

@@ -20,9 +20,10 @@ from rankshot_survey.platforms import ID_COLUMNS, pilot_name
 from rankshot_survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
-    choose_questions,
+    assign_questions,
     count_answers,
     expected_until,
+    find_open,
     insert_questions,
     question_from_row,
     replace_closed,
@@ -295,7 +296,8 @@ class Participation:
         """Choose questions for somebody new; if none is left, say when one may be."""
         now = self._clock()
         loads = count_answers(connection, self._study, now, pilot=pilot)
-        keys = choose_questions(self._study, loads, self._rng)
+        n = self._study.questions_per_participant
+        keys = assign_questions(find_open(loads, self._study), n, (), self._rng)
         if not keys:
             wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
             raise StoppedError("full", wait=wait)
@@ -377,11 +379,6 @@ class Participation:
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
         if rows := select_assignments(connection, rater):
             replace_closed(connection, self._study, loads, rows, now, self._rng)
-        else:
-            # Who had withdrawn and may go on has no questions any more.
-            _require_open(person.state)
-            if keys := choose_questions(self._study, loads, self._rng):
-                insert_questions(connection, self._study, rater, keys, now, self._rng)
         record_activity(connection, rater, now)
 
     def submit(self, sent: Submission) -> None:

@@ -44,11 +44,6 @@ def read_state(connection: Connection) -> State:
     return connection.execute(select(SURVEY.c.state)).scalar_one()  # type: ignore[no-any-return]
 
 
-def describe_state(state: State) -> str:
-    """Return how a state is called after "the survey is"."""
-    return "a pilot" if state == "pilot" else state
-
-
 def read_events(connection: Connection) -> Sequence[Row[Any]]:
     """Return everything that researchers did, the latest first."""
     return connection.execute(select(EVENT).order_by(EVENT.c.at.desc(), EVENT.c.id)).all()

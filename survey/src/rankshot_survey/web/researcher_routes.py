@@ -5,11 +5,9 @@ The pages only show; ``rankshot-survey`` changes things.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import StringConstraints
@@ -27,15 +25,7 @@ from rankshot.web.guards import (
     require_secret,
     set_cookie,
 )
-from rankshot_survey.export import (
-    answer_records,
-    consent_records,
-    format_csv,
-    format_jsonl,
-    participant_records,
-    payment_records,
-    ranking_records,
-)
+from rankshot_survey.export import format_csv, format_jsonl, make_records
 from rankshot_survey.overview import Overview, read_overview
 from rankshot_survey.quality import is_correct
 from rankshot_survey.store.database import RATER_DIGITS, SURVEY, Database
@@ -76,17 +66,9 @@ class FileQuery(PilotQuery):
     with_ids: bool = False
 
 
-# The files that can be downloaded, and their records.
-FILES: dict[str, Callable[[Overview, FileQuery], Iterable[Any]]] = {
-    "rankings.jsonl": lambda view, query: ranking_records(
-        view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
-    ),
-    "answers.csv": lambda view, _: answer_records(view),
-    "participants.csv": lambda view, query: participant_records(view, with_ids=query.with_ids),
-    "payments.csv": lambda view, _: payment_records(view),
-    "consents.csv": lambda view, _: consent_records(view),
-}
-FileName = Annotated[str, Path(pattern=f"^({'|'.join(map(re.escape, FILES))})$")]
+FileName = Literal[
+    "rankings.jsonl", "answers.csv", "participants.csv", "payments.csv", "consents.csv"
+]
 
 
 def format_time(at: float | None) -> str:
@@ -228,14 +210,16 @@ class ResearcherRoutes:
         view = self._read(pilot=query.pilot)
         if not view.people:
             _refuse(404, "Nothing to download", "Nobody has started yet.")
-        is_csv = name.endswith(".csv")
+        kind, _, ending = name.partition(".")
+        wanted = {"exclude_flagged": query.exclude_flagged, "with_ids": query.with_ids}
         try:
-            text = (format_csv if is_csv else format_jsonl)(FILES[name](view, query))
+            records = make_records(view, kind, **wanted)
         except RankshotError as error:
             _refuse(404, "Nothing to download", f"{error}.")
         headers = {"content-disposition": f'attachment; filename="{name}"'}
-        kind = "text/csv" if is_csv else "application/x-ndjson"
-        return Response(text, media_type=kind, headers=headers)
+        if ending == "csv":
+            return Response(format_csv(records), media_type="text/csv", headers=headers)
+        return Response(format_jsonl(records), media_type="application/x-ndjson", headers=headers)
 
 
 def _refuse(status: int, heading: str, text: str, label: str = "Back to the survey") -> NoReturn:
