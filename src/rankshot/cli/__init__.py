@@ -4,9 +4,14 @@ A command is a function whose signature has the options and whose docstring has 
 imports the library inside the function, so that ``--help`` is quick.
 """
 
+from typing import Annotated
+
 from rankshot import __version__
+from rankshot.core.errors import RankshotError
 
 try:
+    from cyclopts import Parameter
+
     from rankshot.cli.classify import classify
     from rankshot.cli.consensus import consensus
     from rankshot.cli.demo import demo
@@ -36,6 +41,12 @@ COMMANDS = {
     "Analyse rankings": (consensus, leaderboard),
 }
 app = make_app("rankshot", ABOUT, __version__, COMMANDS)
+
+
+@app.command(show=False)
+def survey(*_words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Say where the surveys of 0.3 are now."""
+    raise RankshotError("surveys are a package of their own: pip install rankshot-survey")
 
 
 def main() -> None:

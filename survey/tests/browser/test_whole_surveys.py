@@ -60,12 +60,12 @@ def test_a_whole_survey_by_mouse(open_page, survey):
     assert (ranked_names(page), unranked_names(page), status(page)) == (
         (a, b, c),
         (d, *rest),
-        f"{c} placed 3 of {n}",
+        f"{c} is now in place 3 of {n}",
     )
     drag(page, row(page, c), row(page, a))
     assert (ranked_names(page), status(page)) == ((c, a, b), f"{c} moved to place 1")
     drag(page, choice(page, d), row(page, a))
-    assert (ranked_names(page), status(page)) == ((c, d, a, b), f"{d} placed 2 of {n}")
+    assert (ranked_names(page), status(page)) == ((c, d, a, b), f"{d} is now in place 2 of {n}")
     drag(page, row(page, b), page.locator("#pool-title"))
     assert (ranked_names(page), status(page)) == ((c, d, a), f"{b} removed")
     assert unranked_names(page) == (b, *rest)
@@ -157,7 +157,7 @@ def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     a, b, c, d, *rest = unranked_names(page)
     tab_to(page, b)
     press("Enter")
-    assert (focus_name(page), status(page)) == (c, f"{b} placed 1 of {4 + len(rest)}")
+    assert (focus_name(page), status(page)) == (c, f"{b} is now in place 1 of {4 + len(rest)}")
     press("Space", "Enter")
     assert (ranked_names(page), focus_name(page)) == ((b, c, d), (*rest, a)[0])
     tab_to(page, f"Move {d} up")

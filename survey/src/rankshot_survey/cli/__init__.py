@@ -3,26 +3,20 @@
 Each command imports what it needs when it runs, so that the help is quick.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
-from cyclopts import App, Parameter
-
-from rankshot.core.command import run
+from rankshot.core.command import make_app, run
 from rankshot_survey.cli import people, results, studies
 
-app = App(
-    name="rankshot-survey",
-    help="Collect rankings from people with your own web page.",
-    version=lambda: version("rankshot-survey"),
-    default_parameter=Parameter(negative=()),
-    help_format="plaintext",
+app = make_app(
+    "rankshot-survey",
+    "Collect rankings from people on web pages that you host.",
+    version("rankshot-survey"),
+    {
+        "Make and run a study": (studies.new, studies.catalogue, studies.serve, studies.set_),
+        "Answers": (results.status, results.export, studies.backup),
+    },
 )
-for command in (studies.new, studies.catalogue, studies.serve, results.status, results.export):
-    app.command(command)
-app.command(studies.backup)
-app.command(studies.set_, name="set")
 app.command(people.app)
 
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from rankshot_survey.store.database import Database
     from rankshot_survey.study import Study
 
-app = App(name="people", help="Exclude, restore, release, delete and pay participants.")
+app = App(
+    name="people", help="Exclude, restore, release, delete and pay participants.", group="Answers"
+)
 # What may be done with the payment of a participant, and with whose.
 DECISIONS = {
     "approve": "finished",
@@ -56,7 +58,7 @@ def exclude(
     /,
     *,
     why: str,
-    from_: Annotated[Path | None, Parameter(name="--from")] = None,
+    from_: Path | None = None,
     database: Place = None,
 ) -> None:
     """Exclude participants: their answers are kept, but no longer used.
@@ -122,7 +124,7 @@ def delete(
     /,
     *,
     pilot: bool = False,
-    all_: Annotated[bool, Parameter(name="--all")] = False,
+    all_: bool = False,
     yes: Yes = False,
     database: Place = None,
 ) -> None:
