@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot_survey.study import (
     ExtraTranslation,
@@ -147,7 +147,7 @@ def studies(draw):
 
 
 @given(study=studies())
-@settings(max_examples=10)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
     path = tmp_path_factory.mktemp("study") / "study.toml"
     path.write_text(format_study(study), encoding="utf-8", newline="\n")

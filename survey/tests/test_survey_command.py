@@ -236,3 +236,11 @@ def test_every_command_has_a_short_help():
         assert not re.search(r"^│[* ]*--[\w-]+( [A-Z]+)? +(\[|│)", done.out, re.MULTILINE), words
 
     check(app, [])
+
+
+def test_the_main_command_says_where_surveys_are(capsys):
+    for words in ("survey", "survey serve study.toml --port 80"):
+        with pytest.raises(SystemExit) as ended:
+            run(app, words.split())
+        assert ended.value.code == 2
+        assert "pip install rankshot-survey" in capsys.readouterr().err
