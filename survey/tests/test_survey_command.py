@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.cli import app as main_app
+from rankshot.core.command import run
 from rankshot_survey.cli import app
 from rankshot_survey.store.database import Database
 from rankshot_survey.study import CONSENT_PLACEHOLDER
@@ -241,6 +243,6 @@ def test_every_command_has_a_short_help():
 def test_the_main_command_says_where_surveys_are(capsys):
     for words in ("survey", "survey serve study.toml --port 80"):
         with pytest.raises(SystemExit) as ended:
-            run(app, words.split())
+            run(main_app, words.split())
         assert ended.value.code == 2
         assert "pip install rankshot-survey" in capsys.readouterr().err

@@ -6,8 +6,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import rankshot
 import rankshot_survey
 
@@ -36,7 +34,7 @@ def test_the_survey_imports_only_five_rooms():
 
 def test_nothing_in_rankshot_imports_the_survey():
     for path in Path(rankshot.__file__).parent.rglob("*.py"):
-        assert not [name for name in find_imports(path) if name.startswith("rankshot_survey")]
+        assert "rankshot_survey" not in path.read_text(encoding="utf-8"), path
 
 
 def test_both_distributions_have_one_version():
@@ -50,14 +48,13 @@ def test_a_file_has_at_most_600_lines():
     assert {name: n for name, n in lengths.items() if n > 600} == {}
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["serve", "--help"]])
-def test_help_loads_nothing_heavy(words):
+def test_help_loads_nothing_heavy():
     code = (
-        "import atexit, sys; from rankshot_survey.cli import main; sys.argv[1:] = sys.argv[1:]; "
+        "import atexit, sys; from rankshot_survey.cli import main; "
         "atexit.register(lambda: print(*{name.split('.')[0] for name in sys.modules})); main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, "serve", "--help"], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
     assert "cyclopts" in loaded
