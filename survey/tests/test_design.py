@@ -190,14 +190,12 @@ def test_a_new_study_shows_the_nearest(tmp_path):
     assert read_study(path) == study
 
 
-def test_a_larger_pool_is_drawn_from_and_says_nothing_of_the_unshown(tmp_path):
-    study = new_study(["tiger", "dolphin"], ANIMALS, show=4, pool=7, rankings=NEAR)
+def test_sets_of_many_items_are_drawn_and_say_nothing_of_the_unshown(tmp_path):
+    study = new_study(None, ANIMALS, prompt="Which is largest?", show=4)
     assert study.unshown == "unknown"
-    nearest = new_study(["tiger", "dolphin"], ANIMALS, show=7, rankings=NEAR).questions
-    for question, same in zip(study.questions, nearest, strict=True):
-        assert (question.target, question.items) == (same.target, same.items)
-        assert (question.show, question.n_parts) == (4, 4)
-    assert len({question.key for question in study.asked}) == 8
+    (question,) = study.questions
+    assert (question.items, question.show, question.n_parts) == (tuple(ANIMALS), 4, 5)
+    assert len({question.key for question in study.asked}) == 5
     path = tmp_path / "study.toml"
     path.write_text(format_study(study), encoding="utf-8")
     assert read_study(path) == study
@@ -206,7 +204,6 @@ def test_a_larger_pool_is_drawn_from_and_says_nothing_of_the_unshown(tmp_path):
 def test_rankings_are_needed_only_where_something_is_to_be_selected():
     study = new_study(["qzx"], ["abcx", "bcdx", "cdex"])
     assert study.questions == (Question("qzx", ("abcx", "bcdx", "cdex")),)
-    assert len(new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2, pool=3).asked) == 3
     with refuses("rankings"):
         new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2)
 
@@ -215,7 +212,6 @@ def test_rankings_are_needed_only_where_something_is_to_be_selected():
     ("change", "parameter", "value"),
     [
         ({"show": 11}, "show", 11),
-        ({"show": 5, "pool": 4}, "pool", 4),
         ({"items": ["fox"]}, "items", 1),
         ({"targets": ["tiger", "bear"], "show": 3, "rankings": NEAR}, "rankings", "bear"),
         ({"targets": None}, "prompt", NO_VALUE),

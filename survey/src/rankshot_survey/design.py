@@ -23,7 +23,6 @@ def new_study(
     *,
     prompt: str | None = None,
     show: int | None = None,
-    pool: int | None = None,
     rankings: Rankings | None = None,
     title: str | None = None,
     answers_per_question: int = 50,
@@ -40,13 +39,12 @@ def new_study(
         The question, with ``{target}`` in place of the target. Required without targets.
     show : int, optional
         How many items a question shows: by default 10, or all if there are fewer, or no targets.
-    pool : int, optional
-        How many of the nearest items the questions of a target cover; by default as many as one
-        question shows, or all without targets. From a larger pool, each participant gets different
-        sets, so that all pairs of items are compared about equally often.
+        If there are more, a question about a target shows the nearest; without targets, each
+        participant gets different sets, so that all pairs of items are compared about equally
+        often.
     rankings : Rankings, optional
         Rankings of the items for each target, from any source: they say which items are nearest.
-        Required unless the pool has all items.
+        Required unless all items are shown.
     title : str, optional
     answers_per_question : int
         The number of answers that each question should get; Hamm and Belkin (2015) used 50.
@@ -73,19 +71,29 @@ def new_study(
     ('all items', ('tea', 'coffee', 'juice'))
     """
     item_names = as_names(items)
+    is_drawn = False
     if targets is None:
         if prompt is None:
             raise InputError("prompt", NO_VALUE, "is missing: without targets, it is the question")
         targets, title = [ALL_ITEMS], title or TITLE_PLACEHOLDER
-        show, pool = (len(item_names) if n is None else n for n in (show, pool))
+        show = len(item_names) if show is None else show
+        is_drawn = show < len(item_names)
     target_names = as_names(targets, "targets")
     available = len(item_names) - any(name in item_names for name in target_names)
-    show, pool = _require_sizes(show, pool, available)
-    pools = _select_pools(target_names, item_names, pool, rankings)
-    drawn = show if pool > show else 0
+    if available < 2:
+        raise InputError("items", available, "must be 2 or more")
+    show = min(MOST_SHOWN, available) if show is None else show
+    require_whole_number("show", show, min(available, MOST_ITEMS), least=2)
+    if rankings is not None:
+        shown = select_nearest_items(rankings, target_names, item_names, show)
+    else:
+        shown = [tuple(name for name in item_names if name != target) for target in target_names]
+        if not is_drawn and any(len(names) != show for names in shown):
+            rule = "must say which items are nearest: not all are shown"
+            raise InputError("rankings", NO_VALUE, rule)
     questions = [
-        Question(target, nearest, show=drawn)
-        for target, nearest in zip(target_names, pools, strict=True)
+        Question(target, names, show=show if is_drawn else 0)
+        for target, names in zip(target_names, shown, strict=True)
     ]
     if questions_per_participant is None:
         questions_per_participant = min(10, sum(question.n_parts for question in questions))
@@ -96,40 +104,12 @@ def new_study(
         consent=consent.strip(),
         items=item_names,
         questions=tuple(questions),
-        unshown="unknown" if pool > show else "after" if show < len(item_names) else None,
+        unshown="unknown" if is_drawn else "after" if show < len(item_names) else None,
         answers_per_question=answers_per_question,
         questions_per_participant=questions_per_participant,
         # A participant with one question would get the repeat directly after it.
         repeats=min(1, questions_per_participant // 2),
     )
-
-
-def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
-    """Return the number of items shown and the size of a pool, after checking both."""
-    if available < 2:
-        raise InputError("items", available, "must be 2 or more")
-    if pool is not None:
-        require_whole_number("pool", pool, available, least=2)
-    if show is None:
-        show = min(MOST_SHOWN, pool or available)
-    require_whole_number("show", show, min(available, MOST_ITEMS), least=2)
-    if pool is not None and pool < show:
-        raise InputError("pool", pool, f"must be {show} or more, the items that are shown")
-    return show, pool or show
-
-
-def _select_pools(
-    targets: tuple[str, ...], items: tuple[str, ...], size: int, rankings: Rankings | None
-) -> list[tuple[str, ...]]:
-    """Return the pool of items of each target."""
-    if rankings is not None:
-        return select_nearest_items(rankings, targets, items, size)
-    others = [tuple(name for name in items if name != target) for target in targets]
-    if any(len(names) != size for names in others):
-        raise InputError(
-            "rankings", NO_VALUE, "must say which items are nearest: not all are shown"
-        )
-    return others
 
 
 # ---- Which items a question shows

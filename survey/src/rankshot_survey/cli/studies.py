@@ -44,7 +44,6 @@ def new(
     new: Path | None = None,
     show: int | None = None,
     rankings: Path | None = None,
-    pool: int | None = None,
     answers: int = 50,
 ) -> None:
     """Write a new study file.
@@ -68,14 +67,12 @@ def new(
     new
         A text file with the new classes, one per line.
     show
-        The number of items or seen classes in a question. By default, all items, or 10 seen
-        classes. If not all items are shown, each participant gets different sets.
+        The number of items in a question, by default all: with fewer, each participant gets
+        different sets. Or the number of seen classes, by default 10: with fewer than all, the
+        nearest to each new class are shown.
     rankings
         A rankings file that says which seen classes are nearest to each new class, for example
         from `rankshot rank`. Required if a question does not show all seen classes.
-    pool
-        The number of nearest seen classes that the questions of a new class cover. If it is larger
-        than --show, each participant gets different sets of them.
     answers
         The number of answers per question.
     """
@@ -94,7 +91,6 @@ def new(
         names,
         prompt=prompt,
         show=show,
-        pool=pool,
         rankings=ranking.read_rankings(rankings, items=names) if rankings else None,
         answers_per_question=answers,
     )
