@@ -154,9 +154,18 @@ def test_one_line_says_what_was_used_and_what_would_be_better():
 
 def test_the_answers_of_a_user_come_first(tmp_path):
     (tmp_path / "r.txt").write_text(json.dumps({"okapi": ANIMALS[:4]}))
-    found = rank_names(["okapi", "lion"], ANIMALS, answers=tmp_path)
+    found = rank_names(["okapi", "lion", "zzyzx"], ANIMALS, f"answers:{tmp_path}")
     sources = dict(zip(found.rankings.targets, found.rankings.sources, strict=True))
     assert sources == {"okapi": "answers", "lion": "look-alikes"}
+    assert found.unknown == ("zzyzx",)
+
+
+def test_wordnet_ranks_what_the_dictionary_ranks_so_that_a_rehearsal_can_choose():
+    found = rank_names(["okapi", "zzyzx", "justice"], ANIMALS, compare=True)
+    assert found.rankings.source_names == ("look-alikes", "wordnet-path")
+    assert found.rankings.target_names == ("okapi",)
+    alone = rank_names(["alarm"], ["book_flight", "pay_bill"], compare=True)
+    assert len(alone.rankings) == 1
 
 
 def test_sources_are_named_as_on_the_command_line():

@@ -189,7 +189,7 @@ def rank_new(
     """
     held_out = [] if labels is None else np.unique(labels).tolist()
     targets = (*new, *(name for name in held_out if name in seen.names and name not in new))
-    found = sources.rank_names(targets, seen, source)
+    found = sources.rank_names(targets, seen, source, compare=bool(held_out))
     unknown = [name for name in found.unknown if name in new and name not in {*shown}]
     if found.rankings is None or (unknown and len(unknown) == len(new)):
         name = (unknown or new)[0]

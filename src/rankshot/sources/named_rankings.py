@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +34,9 @@ FEWEST_KNOWN = 0.6
 has .8 to 1, and of text classifiers, languages and letters at most .28."""
 BETTER = "the list of a language model that is asked about these very classes is usually better: "
 BETTER += "paste a prompt into any chat window, or use the source llm:MODEL"
+
+
+WORDNET = "wordnet"
 
 
 class DefaultSource(NamedTuple):
@@ -88,7 +90,7 @@ def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
         f"rankings: from WordNet, as only {known:,} of {len(labels):,} seen classes are in the "
         f"dictionary (not {quote_names(share.unknown, 3)}); {BETTER}"
     )
-    return DefaultSource("wordnet", reason)
+    return DefaultSource(WORDNET, reason)
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ def rank_names(
     items: Iterable[object] | ClassLabels,
     source: Source | str | Sequence[Source | str] | None = None,
     *,
-    answers: str | Path | None = None,
     words: Mapping[str, str] | None = None,
+    compare: bool = False,
 ) -> NamedRankings:
     """Rank the seen classes for each new class, by their names.
 
@@ -136,11 +138,13 @@ def rank_names(
         The seen classes.
     source : source, str, or list of these, optional
         Sources, or their names as on the command line: ``"look-alikes"``, ``"llm:gpt-4o"``. By
-        default, what `choose_source` chooses.
-    answers : path, optional
-        Answers of language models, which come first if no source is named.
+        default, what `choose_source` chooses; this also ranks the classes that are missing in
+        ``"answers:FOLDER"``, the answers of language models.
     words : mapping of name to words, optional
         What is looked up instead of some names.
+    compare : bool
+        If a dictionary is chosen, WordNet ranks its targets as well: a rehearsal can then choose
+        between the two. Without one, rankings by WordNet have no weight beside those of raters.
 
     Examples
     --------
@@ -151,38 +155,40 @@ def rank_names(
     """
     names, labels = as_names(targets, "targets"), _as_labels(items)
     look_up = labels.words | dict(words or {})
-    chosen = _list_sources(source)
     notes: list[str] = []
-    if source is None:
-        default = choose_source(labels)
-        chosen = [default.text]
-        if answers is not None:
-            chosen = [f"{ANSWERS}:{answers}", default.text]
-        else:
-            notes.append(default.reason)
     parts: list[Rankings] = []
-    open_ones = names
-    for each in chosen:
+
+    def rank(each: Source | str, some: tuple[str, ...]) -> None:
         opened = open_source(each, labels.senses) if isinstance(each, str) else each
         if isinstance(opened, LookAlikes):
-            found = opened.look_up(open_ones, labels.names, labels.senses, look_up)
-            notes += found.notes
-            parts += [] if found.rankings is None else [found.rankings]
+            found = opened.look_up(some, labels.names, labels.senses, look_up)
+            notes.extend(found.notes)
+            parts.extend([] if found.rankings is None else [found.rankings])
         elif isinstance(opened, RankingSource):
-            parts.append(opened.rankings(open_ones, labels.names))
+            parts.append(opened.rankings(some, labels.names))
         else:
-            every = {*open_ones, *labels.names}
+            every = {*some, *labels.names}
             known = {name: text for name, text in look_up.items() if name in every}
-            table = compare_classes(opened, open_ones, labels.names, known)
-            parts += [table.to_rankings()] if np.isfinite(table.values).any() else []
+            table = compare_classes(opened, some, labels.names, known)
+            parts.extend([table.to_rankings()] if np.isfinite(table.values).any() else [])
+
+    def list_open() -> tuple[str, ...]:
         ranked = {target for part in parts for target in part.target_names}
-        if source is None:
-            # What names alone give fills in for the user's own answers, and is not mixed with them.
-            open_ones = tuple(name for name in names if name not in ranked)
-        if not open_ones:
-            break
-    ranked = {target for part in parts for target in part.target_names}
-    unknown = tuple(name for name in names if name not in ranked)
+        return tuple(name for name in names if name not in ranked)
+
+    chosen = _list_sources(source)
+    for each in chosen:
+        rank(each, names)
+    are_answers = all(str(each).partition(":")[0] == ANSWERS for each in chosen)
+    if are_answers and (missing := list_open()):
+        default = choose_source(labels)
+        answered = f"no answer for {quote_names(missing)}; " if chosen else ""
+        notes.append(answered + default.reason)
+        rank(default.text, missing)
+        listed = tuple(name for name in missing if name not in list_open())
+        if compare and listed and default.text != WORDNET:
+            rank(WORDNET, listed)
+    unknown = list_open()
     # A dictionary has said why it has no list.
     if silent := [name for name in unknown if not any(repr(name) in note for note in notes)]:
         notes.append(f"{describe_unknown(silent, names + labels.names, look_up)}: {REMEDY}")
