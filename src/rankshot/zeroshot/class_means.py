@@ -118,10 +118,25 @@ class Groups(NamedTuple):
         )
         return cls(counts, sums, squares)
 
+    @classmethod
+    def expect(cls, x: Floats, proba: Floats) -> Self:
+        """Return what points of uncertain classes tell, given the probabilities of these.
+
+        The number of points of a class is multiplied by their mean probability (their purity), each
+        weighed by its own: 10 points that are of the class with probability .1 count as .1 point.
+        """
+        size = proba.sum(axis=0)
+        purity = np.vecdot(proba.T, proba.T) / np.maximum(size, TINY)
+        return cls(purity * size, purity[:, None] * (proba.T @ x), np.zeros(len(size)))
+
+    def plus(self, other: Self) -> Self:
+        """Return the sums over both."""
+        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
     @property
     def means(self) -> Floats:
         """The mean of each class, 0 for one without points."""
-        return np.asarray(self.sums / np.maximum(self.counts, 1)[:, None])
+        return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1)[:, None])
 
     def common(self) -> float | None:
         """Return the mean product of two points of one class, of classes with two or more."""
@@ -224,7 +239,13 @@ def expect_seen_means(n_classes: int, noise: Noise) -> SeenMeans:
     return SeenMeans(np.sqrt(SIGNAL) * noise.axes[:n_classes], SIGNAL)
 
 
-def fit_new_means(seen: SeenMeans, noise: Noise, weights: Floats, examples: Groups) -> ClassMeans:
+def fit_new_means(
+    seen: SeenMeans,
+    noise: Noise,
+    weights: Floats,
+    examples: Groups,
+    unlabelled: Groups | None = None,
+) -> ClassMeans:
     """Return the means of the new classes by their rankings and examples.
 
     Parameters
@@ -234,6 +255,8 @@ def fit_new_means(seen: SeenMeans, noise: Noise, weights: Floats, examples: Grou
     weights : ndarray of shape (L, C)
         W; a row of zeros for a class without rankings.
     examples : Groups
+    unlabelled : Groups, optional
+        Of uncertain classes.
     """
     d, v, n = len(noise.axes), noise.variance, examples.counts[:, None]
     explained, rest = (share * seen.signal for share in EXPLAINED)
@@ -241,12 +264,16 @@ def fit_new_means(seen: SeenMeans, noise: Noise, weights: Floats, examples: Grou
     prior = weights / np.where(total > TINY, total, np.inf) @ seen.means
     length = np.linalg.norm(prior, axis=1, keepdims=True)
     prior *= np.sqrt(explained) / np.where(length > TINY, length, np.inf)
-    observed = examples.means @ noise.axes
-    slope = measure_slope(prior, observed, n / (n * rest / d + v))
+    # What a batch tells of a class is by its rankings, so it cannot judge these.
+    slope = measure_slope(prior, examples.means @ noise.axes, n / (n * rest / d + v))
     prior *= slope
+    if unlabelled is not None:
+        examples = examples.plus(unlabelled)
+        n = examples.counts[:, None]
+    observed = examples.means @ noise.axes
     unexplained = explained * max(0.0, 1 - slope**2)
     residual = np.where(length > TINY, rest + unexplained, rest + explained) / d
-    tells = (n > 0) / (residual + v / np.maximum(n, 1))
+    tells = n / (n * residual + v)
     shift = (tells * (observed - prior)).sum(axis=0) / (d / rest + tells.sum(axis=0))
     gain = n * residual / (n * residual + v)
     new = prior + shift + gain * np.where(n > 0, observed - prior - shift, 0.0)
@@ -327,8 +354,12 @@ class Inputs(NamedTuple):
 
     def take(self, rows: NDArray[np.bool_] | Codes) -> Inputs:
         """Return some of the inputs."""
-        features = None if self.features is None else self.features[rows]
-        return Inputs(self.f[rows], self.bonus[rows], features)
+        return Inputs(*(None if part is None else part[rows] for part in self))
+
+    def plus(self, other: Inputs) -> Inputs:
+        """Return these inputs and others, which have the same columns."""
+        both = zip(self, other, strict=True)
+        return Inputs(*(None if a is None else np.concatenate([a, b]) for a, b in both))
 
 
 class LinearMap(NamedTuple):
@@ -373,6 +404,13 @@ class Examples(NamedTuple):
     codes: Codes
 
 
+class Unlabelled(NamedTuple):
+    """Inputs of a batch, and the probability that each is of each new class."""
+
+    inputs: Inputs
+    proba: Floats
+
+
 @dataclass(frozen=True)
 class Space:
     """The points of all inputs, with the noise about the means of their classes."""
@@ -384,6 +422,7 @@ class Space:
     reference: Groups | None
     points: Floats
     codes: Codes
+    unlabelled: Groups | None = None
     correction: Floats | None = None
     means_factor: float = 1.0
     temperature: float = 1.0
@@ -407,7 +446,7 @@ class Space:
             seen = expect_seen_means(C, self.noise)
         else:
             seen = fit_seen_means(self.reference, self.noise, C)
-        means = fit_new_means(seen, self.noise, self.weights, self.examples)
+        means = fit_new_means(seen, self.noise, self.weights, self.examples, self.unlabelled)
         factor = self.means_factor * self._calibrate(means)
         new, of_seen = (
             self._unfold(factor * m * means.precision, m) for m in (means.new, means.seen)
@@ -445,7 +484,7 @@ def fit_space(
     part: LinearMap,
     reference: Reference | None,
     examples: Examples | None,
-    learned: Space | None = None,
+    unlabelled: Unlabelled | None = None,
 ) -> Space:
     """Return where the inputs of all classes lie.
 
@@ -458,8 +497,8 @@ def fit_space(
     reference : Reference, optional
     examples : Examples, optional
         One of the two is needed.
-    learned : Space, optional
-        What was learned from the examples in another space, which is not learned again.
+    unlabelled : Unlabelled, optional
+        Inputs that may be of new classes.
     """
     C, n_features = weights.shape[1], part.feature_slopes.shape[1]
     share = 0.0
@@ -478,15 +517,17 @@ def fit_space(
         x = usual.embed(*reference.inputs[::2])
         groups = Groups.collect(x, reference.predicted, C)
         noise = Noise.measure(x, reference.predicted, groups.means)
-    space = Space(weights, part, usual, noise, groups, points, codes)
-    if learned is not None:
-        same = ("correction", "means_factor", "temperature")
-        return replace(space, **{name: getattr(learned, name) for name in same})
-    return space if examples is None else _learn(space, examples)
+    expected = None
+    if unlabelled is not None:
+        expected = Groups.expect(usual.embed(*unlabelled.inputs[::2]), unlabelled.proba)
+    return Space(weights, part, usual, noise, groups, points, codes, expected)
 
 
-def _learn(space: Space, examples: Examples) -> Space:
-    """Learn from examples what the means leave, leaving some of the examples out in turn."""
+def learn_correction(space: Space, examples: Examples) -> Space:
+    """Learn from examples what the means leave, leaving some of the examples out in turn.
+
+    It tells new classes from each other. Whether an input is new, the means tell better.
+    """
     counts, codes = space.examples.counts, space.codes
     has = np.flatnonzero(counts)
     if len(has) < 2:

@@ -154,8 +154,6 @@ class SeenAndNew(Predictor, BaseEstimator):
         self._usual_features = np.zeros(0)
         if few is not None:
             self._usual_features = find_usual_features(table, *few)
-        # Without a reference, rankings decide which inputs are new, and the head which class.
-        self._knows_examples = table is not None
         known = Known(
             self.head.listed_,
             None if table is None else Reference(*self._describe(table)),
@@ -179,6 +177,9 @@ class SeenAndNew(Predictor, BaseEstimator):
             self.missing_ = [items[i] for i in lacking]
             budget = SEEN_LOSS if self.seen_loss is None else self.seen_loss
             self.decision_ = fit_together(known, right, budget, none=self.none and self.seen)
+        # Where only some classes have examples, the head would prefer these.
+        learned = self.head.has_examples and len(self.decision_.parts) == 1
+        self._head_chooses = learned or table is None or bool(self.head_.evidence)
         return self
 
     def _require(self, reference: object, labels: object) -> None:
@@ -276,10 +277,9 @@ class SeenAndNew(Predictor, BaseEstimator):
             seen = np.zeros((len(first), 1))
         excess = self.decision_.excess(inputs, first)
         best = excess.max(axis=1, keepdims=True)
-        # The log-odds say whether an input is new; among new classes, the head counts as well if it
-        # knows more.
+        # The log-odds say whether an input is new; which new class, the head if it knows more.
         new = excess - best
-        if self.head_.evidence or not self._knows_examples:
+        if self._head_chooses:
             new = np.asarray(self.head_.log_proba(table), np.float64)
         new = new - new.max(axis=1, keepdims=True) + np.clip(best, -LARGEST, LARGEST)
         groups = [seen, new]
@@ -311,7 +311,7 @@ class SeenAndNew(Predictor, BaseEstimator):
             "seen_temperature": self.seen_temperature_,
             "missing": self.missing_,
             "budget": None if together.budget is None else list(together.budget[1:]),
-            "knows_examples": self._knows_examples,
+            "head_chooses": self._head_chooses,
         }
         arrays = dict(inner.arrays)
         arrays["together_thresholds"] = np.append(together.thresholds, together.none)
@@ -334,7 +334,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         result = cls(None, none=values["none"], seen=values["seen"])  # type: ignore[arg-type]
         result.head_ = LinearHead.from_file(HeadFile("linear", inner, own))
         result.seen_temperature_, result.missing_ = values["seen_temperature"], values["missing"]
-        result._knows_examples = values["knows_examples"]
+        result._head_chooses = values["head_chooses"]
         result._usual_features = file.arrays["together_features"]
         parts = []
         for at in PARTS:

@@ -27,7 +27,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp, softmax
 
 from rankshot.zeroshot.class_means import (
     Codes,
@@ -36,7 +36,7 @@ from rankshot.zeroshot.class_means import (
     Inputs,
     LinearMap,
     Reference,
-    Space,
+    Unlabelled,
     fit_space,
 )
 from rankshot.zeroshot.default_head import fit_linear_part, measure_baseline
@@ -48,7 +48,7 @@ THRESHOLD = 1.5
 classes is lost in the mean, and .01 to .10 on single data sets."""
 NEVER = 1e9
 """A threshold that no log-odds exceed."""
-N_FOLDS = 10
+N_FOLDS = 20
 """The reference is left out in this number of groups. A fit to fewer inputs is worse, so with fewer
 groups less than the budget is used."""
 
@@ -108,6 +108,45 @@ class Budget(NamedTuple):
     n_inputs: int
 
 
+class Batch(NamedTuple):
+    """Inputs of both groups without labels, with log-odds that do not know them.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    log_odds : ndarray of shape (n, L)
+        Of these inputs.
+    reference : ndarray of shape (N, L)
+        Of those of the reference, by cross-validation.
+    """
+
+    inputs: Inputs
+    log_odds: Floats
+    reference: Floats
+
+    def weigh(self) -> Unlabelled:
+        """Return the probability that each input is of each new class.
+
+        An input is new with a probability of max(0, 1 - F / G), where F and G are the shares of the
+        reference and of the batch whose log-odds are at least its own. So a batch that has no more
+        high log-odds than the reference changes nothing.
+        """
+        usual, own = self.reference.max(axis=1), self.log_odds.max(axis=1)
+        F = (1 + len(usual) - np.searchsorted(np.sort(usual), own)) / (1 + len(usual))
+        G = 1 - np.searchsorted(np.sort(own), own) / len(own)
+        is_new = np.maximum(0.0, 1 - F / G)
+        return Unlabelled(self.inputs, softmax(self.log_odds, axis=1) * is_new[:, None])
+
+    def join(self, inputs: Inputs, left: NDArray[np.bool_]) -> Batch:
+        """Return the batch with a fold of the reference.
+
+        An input of the fold is judged by means that know it as much as they know those of the
+        batch. Otherwise, the loss of the batch would be larger than that of the reference.
+        """
+        log_odds = np.concatenate([self.log_odds, self.reference[left]])
+        return Batch(self.inputs.plus(inputs), log_odds, self.reference[~left])
+
+
 @dataclass(frozen=True)
 class Known:
     """All that a decision is fitted to.
@@ -118,14 +157,16 @@ class Known:
         Of the rankings.
     reference : Reference, optional
     examples : Examples, optional
+    batch : Batch, optional
     """
 
     weights: Floats
     reference: Reference | None = None
     examples: Examples | None = None
+    batch: Batch | None = None
 
-    def fit(self, learned: Space | None = None) -> tuple[Decision, Space | None]:
-        """Return the log-odds, without a threshold, and the space where they are found."""
+    def fit(self) -> Decision:
+        """Return the log-odds, without a threshold."""
         (L, C), reference = self.weights.shape, self.reference
         baseline = None if reference is None else measure_baseline(reference.inputs.f)
         n_features = 0
@@ -141,13 +182,14 @@ class Known:
         own = own._replace(rank_slopes=np.zeros((C, 0)))
         if reference is None and self.examples is None:
             nothing = LinearMap(*(np.zeros_like(part) for part in own))
-            return Decision(by_rankings, nothing, by_rankings, own, np.ones(L)), None
-        space = fit_space(self.weights, by_rankings, reference, self.examples, learned)
+            return Decision(by_rankings, nothing, by_rankings, own, np.ones(L))
+        unlabelled = None if self.batch is None else self.batch.weigh()
+        space = fit_space(self.weights, by_rankings, reference, self.examples, unlabelled)
         new, seen = space.fit_maps()
         seen = seen._replace(rank_slopes=np.zeros((C, 0)))
-        return Decision(new, seen, by_rankings, own, space.ranking_share), space
+        return Decision(new, seen, by_rankings, own, space.ranking_share)
 
-    def cross_validate(self, learned: Space) -> tuple[Floats, Floats]:
+    def cross_validate(self) -> tuple[Floats, Floats]:
         """Return the log-odds and the misfit of each input of the reference, without its fold."""
         inputs, first = cast("Reference", self.reference)
         # Neighbouring rows may be related, so the folds are drawn at random.
@@ -155,11 +197,17 @@ class Known:
         log_odds, misfit = np.empty((len(first), len(self.weights))), np.empty(len(first))
         for j in range(min(N_FOLDS, len(first))):
             left, kept = fold == j, np.flatnonzero(fold != j)
-            rest = replace(self, reference=Reference(inputs.take(kept), first[kept]))
-            decision, _ = rest.fit(learned)
+            batch = self.batch and self.batch.join(inputs.take(left), left)
+            rest = replace(self, reference=Reference(inputs.take(kept), first[kept]), batch=batch)
+            decision = rest.fit()
             log_odds[left] = decision.log_odds(inputs.take(left), first[left])
             misfit[left] = decision.misfit(inputs.take(left), first[left])
         return log_odds, misfit
+
+    def use_batch(self, inputs: Inputs, first: Codes) -> Known:
+        """Return the same with a batch of inputs of both groups, whose first guesses are known."""
+        log_odds = self.fit().log_odds(inputs, first)
+        return replace(self, batch=Batch(inputs, log_odds, self.cross_validate()[0]))
 
 
 class Together(NamedTuple):
@@ -211,21 +259,20 @@ def fit_together(
         Whether half of the budget is for inputs of none of the classes.
     """
     L = len(known.weights)
-    decision, space = known.fit()
-    space = cast("Space", space)
-    log_odds, misfit = known.cross_validate(space)
+    decision = known.fit()
+    log_odds, misfit = known.cross_validate()
     rejected = NEVER
     if none:
         budget /= 2
         rejected = find_threshold(misfit, counts, budget).threshold
-    has = space.examples.counts > 0
+    has = np.isin(np.arange(L), [] if known.examples is None else known.examples.codes)
     if has.all() or not has.any():
         spent = find_threshold(log_odds.max(axis=1), counts, budget)
         parts = ((decision, np.ones(L, bool)),)
         return Together(parts, np.full(L, spent.threshold), rejected, spent)
     plain = replace(known, examples=None)
-    without, plain_space = plain.fit()
-    by_rankings, _ = plain.cross_validate(cast("Space", plain_space))
+    without = plain.fit()
+    by_rankings, _ = plain.cross_validate()
     # The classes with examples get the part of the budget that they would have without any, so
     # what the others lose does not depend on examples.
     spent = find_threshold(by_rankings.max(axis=1), counts, budget)
@@ -243,7 +290,7 @@ def fit_together(
 def expect_together(known: Known) -> Together:
     """Return the decision without a reference, which guarantees nothing: rankings alone decide."""
     L = len(known.weights)
-    decision, _ = Known(known.weights).fit()
+    decision = Known(known.weights).fit()
     return Together(((decision, np.ones(L, bool)),), np.full(L, THRESHOLD))
 
 

@@ -20,7 +20,7 @@ from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot import class_means
-from rankshot.zeroshot.class_means import Inputs, LinearMap, Reference, fit_space
+from rankshot.zeroshot.class_means import Inputs, LinearMap, Reference, fit_space, learn_correction
 from rankshot.zeroshot.class_rankings import (
     DECAY,
     Orders,
@@ -346,9 +346,8 @@ class WeightedMean(Predictor, BaseEstimator):
             inputs = describe_inputs(reference, usual)
             known = Reference(inputs, inputs.f.argmax(axis=1))
         codes = np.searchsorted(self.classes_, labels)
-        space = fit_space(
-            self.listed_, part, known, class_means.Examples(describe_inputs(table, usual), codes)
-        )
+        few = class_means.Examples(describe_inputs(table, usual), codes)
+        space = learn_correction(fit_space(self.listed_, part, known, few), few)
         new, _ = space.fit_maps()
         # The temperature divides all that the head says.
         factor = head.temperature / space.temperature
