@@ -26,7 +26,6 @@ from rankshot.zeroshot.batch_refinement import (
     shrink,
 )
 from rankshot.zeroshot.scores import KINDS, count_effective
-from refusals import refuses
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 each_prior = pytest.mark.parametrize("class_prior", ["equal", "estimated"])
@@ -443,8 +442,6 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
     assert kept.slopes is head.head_.slopes or np.array_equal(kept.slopes, head.head_.slopes)
     assert "reason" in kept.about["batch"]
     assert "changed" in refine_batch(head, scores[::12], batch=True).about["batch"]
-    with refuses("batch", True):
-        rs.zeroshot.Settings(batch=True, none=True)
 
 
 def test_an_explanation_adds_up(rng):

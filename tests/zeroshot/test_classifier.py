@@ -139,7 +139,7 @@ WRONG = {
     "estimator": {"estimator": StandardScaler()},
     "rankings": {"rankings": None},
     "classes": {"classes": "some"},
-    "batch": {"batch": True, "classes": "all"},
+    "batch": {"batch": "always"},
     "reject_below": {"reject_below": 2},
 }
 

@@ -160,3 +160,36 @@ def test_refused(seen):
     known = rs.Rankings.from_orders([["a", "b"], ["c"]], items=ITEMS, targets=["a", "u"])
     with refuses("rankings", "a"):
         rs.zeroshot.SeenAndNew(rs.WeightedMean().fit(known)).fit()
+
+
+def test_a_batch_serves_as_the_reference(seen, new, rng):
+    batch = rs.Scores.concatenate([seen[0], new[0]])
+    alone = both()
+    head = rs.Knowledge(RANKINGS, batch=batch).fit(Settings(classes="all"))
+    assert head.reference_is_batch_
+    assert head.budget_ is None
+    accuracy = [
+        sum(np.mean(each.predict(inputs) == labels) for inputs, labels in (seen, new))
+        for each in (alone, head)
+    ]
+    assert accuracy[1] > accuracy[0] + 0.1
+    # A small batch does not, unless this is wanted; an explicit budget limits what is new.
+    few = rs.Knowledge(RANKINGS, batch=batch[:4])
+    assert not few.fit(Settings(classes="all")).reference_is_batch_
+    settings = Settings(classes="all", batch=True, seen_loss=0.05)
+    head = rs.Knowledge(RANKINGS, batch=batch).fit(settings)
+    assert np.isin(head.predict(batch), ["u", "v"]).mean() <= 0.06
+    with refuses("seen_loss", 0.05):
+        rs.Knowledge(RANKINGS, batch=batch).fit(Settings(classes="all", seen_loss=0.05))
+
+
+def test_a_batch_beside_a_reference_is_used_and_saved(seen, new, tmp_path):
+    batch = rs.Scores.concatenate([seen[0][:150], new[0]])
+    known = rs.Knowledge(RANKINGS, (seen[0][150:], seen[1][150:]), batch=batch)
+    alone = known.fit(Settings(classes="all", seen_loss=0.05, batch=False))
+    jointly = known.fit(Settings(classes="all", seen_loss=0.05, batch=True))
+    assert jointly.budget_.n_inputs == alone.budget_.n_inputs == 250
+    assert (jointly.predict(batch) != alone.predict(batch)).any()
+    jointly.save(tmp_path / "head.rankshot")
+    loaded = rs.load_head(tmp_path / "head.rankshot")
+    np.testing.assert_array_equal(loaded.predict_proba(batch), jointly.predict_proba(batch))

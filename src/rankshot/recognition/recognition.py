@@ -286,7 +286,8 @@ def recognise(
         Whether "none of these" may be predicted.
     batch : bool or "auto"
         Whether all inputs are classified jointly. Most new classes should occur among them, several
-        times each. With "auto", this is done if there are at least five inputs per class.
+        times each. With "auto", this is done if there are at least five inputs per class; with
+        ``classes="all"``, the inputs only serve as the reference, if there is none.
     rehearse : bool
         Whether classes of a reference with labels are held out.
     raters : sequence of str, optional
@@ -320,12 +321,11 @@ def recognise(
     array(['eagle', 'bicycle'], dtype='<U7')
     """
     given = read_new(new)
-    own: dict[str, Any] = {
-        "classes": classes,
-        "none": none,
-        "batch": _as_batch(batch, classes, none=none),
-    }
-    wanted = replace(settings or Settings(), **own, **_as_budget(seen_loss, classes, reference))
+    own: dict[str, Any] = {"classes": classes, "none": none, "batch": batch}
+    if seen_loss is not None:
+        own["seen_loss"] = seen_loss
+    wanted = replace(settings or Settings(), **own)
+    _require_baseline(wanted, reference)
     plan = None
     if model is not None:
         plan = plan_scoring(model, seen, preprocessing, features=features)
@@ -407,21 +407,12 @@ def _predict(
     )
 
 
-def _as_batch(batch: Any, classes: str, *, none: bool) -> Any:
-    """Whether a batch is used; not by itself where seen classes or "none of these" compete."""
-    return False if batch == "auto" and (classes == "all" or none) else batch
-
-
-def _as_budget(seen_loss: float | None, classes: str, reference: object) -> dict[str, Any]:
-    """The setting for a budget, after a check that it can be measured."""
-    if seen_loss is None:
-        return {}
-    if classes != "all":
-        raise InputError("seen_loss", seen_loss, "needs classes='all'")
-    if reference is None:
-        hint = "pass inputs of seen classes that the model was not trained on"
-        raise InputError("seen_loss", seen_loss, "needs a reference", hint=hint)
-    return {"seen_loss": seen_loss}
+def _require_baseline(settings: Settings, reference: object) -> None:
+    """Raise for a budget that nothing can measure."""
+    if settings.seen_loss is not None and reference is None and settings.batch is not True:
+        rule = "needs a reference: inputs of seen classes that the model was not trained on"
+        hint = "or batch=True, so that the inputs themselves limit what is predicted as new"
+        raise InputError("seen_loss", settings.seen_loss, rule, hint=hint)
 
 
 def _list_unused(rankings: Rankings, labels: Labels | None) -> list[str]:

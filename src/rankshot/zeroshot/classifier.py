@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import as_names, require_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders
 from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, take_top
 from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
@@ -235,7 +234,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The head, refined by the inputs if these are classified jointly."""
         if not self.batch:
             return self.head_
-        return refine_batch(self._alone, scores, self._known.examples, batch=True)
+        known = Knowledge(self._known.rankings, self._known.reference, self._known.examples, scores)
+        return known.complete(self._alone, replace(self._settings, batch=True))
 
     def predict_log_proba(self, X: object) -> Floats:
         """Log P(class|x), in the order of ``classes_``.

@@ -21,7 +21,7 @@ from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
-from rankshot.zeroshot.weighted_mean import Examples, Labelled, WeightedMean
+from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, Examples, Labelled, WeightedMean
 
 Labels = NDArray[np.str_]
 DEFAULTS = Settings()
@@ -119,7 +119,9 @@ class Knowledge:
                 none=settings.none,
                 seen=settings.classes == "all",
             )
-            return both.fit(*(self.reference or (None, None)), self.examples)
+            uses_batch = settings.batch is True or self._lacks_reference(settings)
+            batch = self.batch if uses_batch else None
+            return both.fit(*(self.reference or (None, None)), self.examples, batch)
         if self.batch is None:
             return fitted.head_
         return refine_batch(fitted, self.batch, self.examples, settings.batch)
@@ -129,12 +131,24 @@ class Knowledge:
         evidence = self.batch
         if evidence is not None and evidence.evidence is None:
             evidence = None
-        reference = self.reference if settings.use_reference else None
+        reference: Any = self.reference if settings.use_reference else None
+        if self._lacks_reference(settings):
+            reference = self.batch
         fitted = settings.make_estimator().fit(
             only_new(self.rankings), reference=reference, examples=self.examples, evidence=evidence
         )
         fitted.head_ = fitted.head_.with_about(settings=settings.to_json())
         return fitted
+
+    def _lacks_reference(self, settings: Settings) -> bool:
+        """Whether the batch serves as the reference."""
+        if self.reference is not None or self.batch is None or not settings.has_gate:
+            return False
+        if settings.batch != "auto":
+            return settings.batch is True
+        # A budget needs inputs of seen classes, or a decision of the user.
+        enough = max(LEAST_INPUTS, len(self.seen))
+        return settings.seen_loss is None and len(self.batch) >= enough
 
     def rehearse(
         self,

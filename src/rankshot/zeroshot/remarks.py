@@ -14,6 +14,7 @@ from rankshot.sources.registry import TABLES
 from rankshot.zeroshot.class_rankings import source_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.together import NEVER
 
 EXPECTED = (
@@ -58,12 +59,19 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
 
 def describe_budget(head: Predictor) -> list[str]:
     """What new classes cost on seen classes, if both may be predicted."""
-    budget, missing = getattr(head, "budget_", None), getattr(head, "missing_", [])
-    if budget is None:
+    if not isinstance(head, SeenAndNew):
         return []
-    n = f"{budget.n_inputs:,} inputs of the reference"
+    budget, missing = head.budget_, head.missing_
+    whose = "of the batch, which serves as the reference" * head.reference_is_batch_
+    if budget is None:
+        by = "the batch serves as the reference" if whose else "there is no reference"
+        what = "about 5% of the inputs of seen classes are lost to new classes on other data"
+        return [f"seen classes: no budget is kept, because {by} ({what}); pass reference="]
+    n = f"{budget.n_inputs:,} inputs {whose or 'of the reference'}"
     if budget.threshold >= NEVER:
         return [f"seen classes: {n} are too few for the budget: no new class can be predicted"]
+    if whose:
+        return [f"seen classes: {budget.loss:.1%} of the {n}, may be predicted as new"]
     lost = f"seen classes: {budget.loss:.1%} of {n} are lost to new classes, as measured by folds"
     lacks = f"seen classes: the reference lacks {quote_names(missing)}: these may lose more"
     return [lost, *([lacks] if missing else [])]

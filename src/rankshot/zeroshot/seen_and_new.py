@@ -65,7 +65,13 @@ class SeenAndNew(Predictor, BaseEstimator):
     classes that it lacks may lose more.
 
     Without a reference, the threshold is a default without any guarantee. On held-out seen classes
-    it loses .05 in the mean.
+    it loses .05 in the mean. A batch of inputs of both groups can serve as the reference: new
+    classes are then found better, also without a guarantee. With an explicit ``seen_loss``, at most
+    this share of the batch is predicted as new.
+
+    A batch beside a reference shows which scores inputs of the new classes have. An input is new
+    with a probability that its log-odds are larger than those of the reference; with this weight it
+    is an example (see `rankshot.zeroshot.together.Batch`). The budget is kept.
 
     Parameters
     ----------
@@ -94,6 +100,8 @@ class SeenAndNew(Predictor, BaseEstimator):
         this rests on; None without a reference.
     missing_ : list of str
         Seen classes that the reference lacks.
+    reference_is_batch_ : bool
+        Whether a batch serves as the reference.
     seen_temperature_ : float or None
         The temperature, or None for the default of the kind of the scores.
 
@@ -130,6 +138,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         reference: Scores | ArrayLike | None = None,
         labels: ArrayLike | None = None,
         examples: tuple[Scores | ArrayLike, ArrayLike] | None = None,
+        batch: Scores | ArrayLike | None = None,
     ) -> Self:
         """Find the log-odds of new classes and their threshold.
 
@@ -142,7 +151,13 @@ class SeenAndNew(Predictor, BaseEstimator):
         examples : scores and labels, optional
             Inputs of new classes, and the class of each. If these are `Scores` with ``features``,
             so must be the reference and all scores to be classified.
+        batch : Scores or array-like, optional
+            Inputs to be classified, of seen and of new classes. Without a reference, they serve as
+            the reference.
         """
+        self.reference_is_batch_ = reference is None and batch is not None
+        if self.reference_is_batch_:
+            reference, batch = batch, None
         if not isinstance(self.head, WeightedMean):
             raise InputError("head", self.head, "must be a fitted WeightedMean")
         self._require(reference, labels)
@@ -161,8 +176,11 @@ class SeenAndNew(Predictor, BaseEstimator):
         )
         self._find_names()
         self.missing_: list[str] = []
-        if table is None or known.reference is None:
-            self.decision_ = expect_together(known)
+        budget = SEEN_LOSS if self.seen_loss is None else self.seen_loss
+        none = self.none and self.seen
+        has_budget = self.seen_loss is not None or not self.reference_is_batch_
+        if table is None or known.reference is None or not has_budget:
+            self.decision_ = expect_together(known, budget, none=none)
         else:
             first = known.reference.predicted
             right, there = np.ones(len(first), bool), first
@@ -175,8 +193,9 @@ class SeenAndNew(Predictor, BaseEstimator):
                     self.seen_temperature_ = fit_temperature(data, TEMPERATURE_BOUNDS)
             lacking = np.setdiff1d(np.arange(len(items)), there)
             self.missing_ = [items[i] for i in lacking]
-            budget = SEEN_LOSS if self.seen_loss is None else self.seen_loss
-            self.decision_ = fit_together(known, right, budget, none=self.none and self.seen)
+            if batch is not None:
+                known = known.use_batch(*self._describe(as_scores(batch, items)))
+            self.decision_ = fit_together(known, right, budget, none=none)
         # Where only some classes have examples, the head would prefer these.
         learned = self.head.has_examples and len(self.decision_.parts) == 1
         self._head_chooses = learned or table is None or bool(self.head_.evidence)
@@ -312,6 +331,7 @@ class SeenAndNew(Predictor, BaseEstimator):
             "missing": self.missing_,
             "budget": None if together.budget is None else list(together.budget[1:]),
             "head_chooses": self._head_chooses,
+            "reference_is_batch": self.reference_is_batch_,
         }
         arrays = dict(inner.arrays)
         arrays["together_thresholds"] = np.append(together.thresholds, together.none)
@@ -335,6 +355,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         result.head_ = LinearHead.from_file(HeadFile("linear", inner, own))
         result.seen_temperature_, result.missing_ = values["seen_temperature"], values["missing"]
         result._head_chooses = values["head_chooses"]
+        result.reference_is_batch_ = values["reference_is_batch"]
         result._usual_features = file.arrays["together_features"]
         parts = []
         for at in PARTS:

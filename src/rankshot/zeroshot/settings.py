@@ -34,12 +34,14 @@ class Settings:
         What may be predicted: new classes only, or new and seen classes.
     seen_loss : float or None
         With classes="all": how much accuracy on seen classes may be lost, as a share of all their
-        inputs. By default .02 with a reference; without one, it must not be set.
+        inputs. By default .02 with a reference. Without one, it needs ``batch=True``, and limits
+        the share of the batch that is predicted as new.
     none : bool
         Whether "none of these" may be predicted.
     batch : {True, False, "auto"}
         Whether all inputs of a batch are classified jointly; with "auto" if there are five or more
-        per class. Most new classes should occur among them.
+        per class. Most new classes should occur among them. If seen classes or "none of these" may
+        be predicted, "auto" uses the batch only as the reference, if there is none.
     use_reference : bool
         Whether scores are compared with those of the reference, if there is one.
     k : int or None
@@ -83,9 +85,6 @@ class Settings:
             require_number("seen_loss", self.seen_loss, above=0, below=1)
             if not self.has_gate:
                 raise InputError("seen_loss", self.seen_loss, "needs classes='all'")
-        if self.batch is True and self.has_gate:
-            rule = "cannot be combined with classes='all' or none=True"
-            raise InputError("batch", self.batch, rule)
         self.make_estimator().require_parameters()
 
     @property

@@ -46,6 +46,9 @@ SEEN_TEMPERATURE = 0.45
 THRESHOLD = 1.5
 """The threshold without a reference: on held-out seen classes, about .05 of all accuracy on seen
 classes is lost in the mean, and .01 to .10 on single data sets."""
+THRESHOLD_BY_BATCH = 0.5
+"""The threshold if a batch serves as the reference. The log-odds are calibrated then, but the means
+are those of both groups: at 0, .07 of all accuracy on seen classes is lost in the mean."""
 NEVER = 1e9
 """A threshold that no log-odds exceed."""
 N_FOLDS = 20
@@ -287,11 +290,21 @@ def fit_together(
     return Together(((decision, has), (without, ~has)), spent.threshold + shift, rejected, spent)
 
 
-def expect_together(known: Known) -> Together:
-    """Return the decision without a reference, which guarantees nothing: rankings alone decide."""
-    L = len(known.weights)
-    decision = Known(known.weights).fit()
-    return Together(((decision, np.ones(L, bool)),), np.full(L, THRESHOLD))
+def expect_together(known: Known, budget: float, *, none: bool = False) -> Together:
+    """Return the decision without a reference, which guarantees nothing.
+
+    Rankings alone decide, or the reference is a batch of both groups. Then the largest misfits may
+    be of inputs of none of the classes: half of the budget, as in `fit_together`.
+    """
+    L, rejected = len(known.weights), NEVER
+    if known.reference is None:
+        parts = ((Known(known.weights).fit(), np.ones(L, bool)),)
+        return Together(parts, np.full(L, THRESHOLD))
+    if none:
+        misfit = known.cross_validate()[1]
+        rejected = find_threshold(misfit, np.ones(len(misfit), bool), budget / 2).threshold
+    parts = ((known.fit(), np.ones(L, bool)),)
+    return Together(parts, np.full(L, THRESHOLD_BY_BATCH), rejected)
 
 
 def find_threshold(
