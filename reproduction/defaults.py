@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -29,11 +29,9 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
-from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.predicted_accuracy import (
     correlate_classes,
     find_strengths,
@@ -137,80 +135,51 @@ def _likelihood(head: Predictor, scores: Scores, labels: Labels) -> Floats:
     return _by_class(labels, log_proba[np.arange(len(labels)), column])
 
 
-def _rankings(task: ScoredTask, *, tables: bool) -> Rankings:
-    """Return the rankings of the panel, or those of a similarity table."""
-    return next(one for name, one in task.rankings.items() if (name != "panel") == tables)
-
-
-def _fit(
-    task: ScoredTask, head: Any = None, reference: Scores | None = None, *, tables: bool = False
-) -> Any:
-    more = {} if reference is None else {"reference": reference}
-    return (head or WeightedMean()).fit(_rankings(task, tables=tables), **more)
+def _fit(task: ScoredTask, reference: Scores | None = None) -> WeightedMean:
+    return WeightedMean().fit(task.rankings["panel"], reference=reference)
 
 
 def with_reference(task: ScoredTask) -> Floats:
     """Measure the accuracy of the panel's rankings with a reference."""
-    return _accuracy(_fit(task, reference=task.reference), task.scores, task.labels)
+    return _accuracy(_fit(task, task.reference), task.scores, task.labels)
 
 
-def with_both_heads(task: ScoredTask) -> Floats:
-    """Measure the same of `WeightedMean` and of `ProbabilisticRanking` with its k and decay."""
-    plain = WeightedMean()
-    heads = plain, ProbabilisticRanking(k=plain.k, decay=plain.decay)
-    fitted = _fit(task, plain, task.reference), _fit(task, heads[1])
-    return np.mean([_accuracy(head, task.scores, task.labels) for head in fitted], axis=0)
+def _with_examples(by: Callable[[Predictor, Scores, Labels], Floats]) -> Measure:
+    """Measure the panel's rankings and those of a table, with 1, 2 and 5 examples.
 
-
-def log_loss(task: ScoredTask, *, tables: bool = False) -> Floats:
-    """Measure the log-probability of rankings, with and without reference."""
-    heads = (_fit(task, reference=given, tables=tables) for given in (None, task.reference))
-    return np.mean([_likelihood(head, task.scores, task.labels) for head in heads], axis=0)
-
-
-def _with_examples(
-    by: Callable[[Predictor, Scores, Labels], Floats], *, tables: bool = False
-) -> Measure:
-    """Measure the panel's rankings, or those of a table, with 1, 2 and 5 examples.
-
-    The examples are compared by their scores, and by their features.
+    The examples are compared by their scores, and by their features if there are any.
     """
 
     def measure(task: ScoredTask) -> Floats:
-        rankings = _rankings(task, tables=tables)
         found = []
         for draw in range(N_DRAWS):
             order = np.random.default_rng(draw).permutation(len(task.labels))
             by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
             tested = np.concatenate([rows[5:] for rows in by_class])
-            for n in (1, 2, 5):
+            tables = [task.scores.with_blocks()]
+            if task.scores.features is not None:
+                tables.append(task.scores)
+            for rankings, n, scores in product(task.rankings.values(), (1, 2, 5), tables):
                 rows = np.concatenate([some[:n] for some in by_class])
-                for scores in (task.scores, _without_features(task.scores)):
-                    head = WeightedMean().fit(
-                        rankings,
-                        reference=task.reference,
-                        examples=(scores[rows], task.labels[rows]),
-                    )
-                    found.append(by(head, scores[tested], task.labels[tested]))
+                head = WeightedMean().fit(
+                    rankings, reference=task.reference, examples=(scores[rows], task.labels[rows])
+                )
+                found.append(by(head, scores[tested], task.labels[tested]))
         return np.mean(found, axis=0)
 
     return measure
 
 
-def _without_features(scores: Scores) -> Scores:
-    return Scores(scores.values, scores.items, scores.kind)
-
-
 def in_batches(task: ScoredTask) -> Floats:
     """Measure the accuracy of batches of all classes, of some, and of unequal frequencies."""
-    head = _fit(task, reference=task.reference)
+    head = _fit(task, task.reference)
     names = np.unique(task.labels)
     correct, size = np.zeros(len(names)), np.zeros(len(names))
     for draw in range(N_DRAWS):
         for rows in draw_batches(task.labels, draw).values():
             if len(rows) < 2 * len(names):
                 continue
-            scores, labels = _without_features(task.scores[rows]), task.labels[rows]
+            scores, labels = task.scores[rows].with_blocks(), task.labels[rows]
             refined = BatchRefinement(head).fit(scores)
             z = np.searchsorted(names, labels)
             # All batches count the same, whatever their size.
@@ -226,7 +195,7 @@ def by_seen_scores(kind: str) -> Measure:
         if task.reference.kind != kind:
             return np.zeros(0)
         head = SeenAndNew(_fit(task)).fit()
-        log_proba = np.asarray(head.log_proba(_without_features(task.reference)))
+        log_proba = np.asarray(head.log_proba(task.reference.with_blocks()))
         log_proba = log_proba[:, head.seen_]
         log_proba = log_proba - np.logaddexp.reduce(log_proba, axis=1, keepdims=True)
         column = np.searchsorted(np.asarray(head.classes_)[head.seen_], task.reference_labels)
@@ -242,14 +211,16 @@ def with_evidence(task: ScoredTask) -> Floats:
     One model is independent, one is noise, and one has errors in common with the panel: the head of
     a table, with the same scores.
     """
-    scores, reference = _without_features(task.scores), _without_features(task.reference)
-    (table,) = (one for one in task.rankings.values() if not one.rater_names)
+    scores, reference = task.scores.with_blocks(), task.reference.with_blocks()
+    table = next((one for one in task.rankings.values() if not one.rater_names), None)
+    if table is None:
+        return np.zeros(0)
     similar = WeightedMean().fit(table, reference=reference)
     noise = np.random.default_rng(0).normal(size=(len(scores), len(similar.classes_)))
     is_own = task.labels[:, None] == np.asarray(similar.classes_)
     found = []
     for values in (noise, noise + 1.5 * is_own, similar.decision_function(scores)):
-        given = replace(scores, evidence=Scores(values, tuple(similar.classes_.tolist())))
+        given = scores.with_blocks(evidence=Scores(values, tuple(similar.classes_.tolist())))
         head = WeightedMean().fit(task.rankings["panel"], reference=reference, evidence=given)
         found.append(_accuracy(head, given, task.labels))
     return np.mean(found, axis=0)
@@ -290,7 +261,7 @@ def split_classes(design: str, K: Floats, seed: int) -> tuple[NDArray[np.intp], 
 def predict_accuracies(task: ScoredTask) -> Iterator[Prediction]:
     """Yield intervals for held-out classes from others, by rankings of raters and of a table."""
     rows = sample_rows(task.reference_labels, 10)
-    reference, scores = _without_features(task.reference[rows]), _without_features(task.scores)
+    reference, scores = task.reference[rows].with_blocks(), task.scores.with_blocks()
     names = np.unique(task.labels)
     for rankings in task.rankings.values():
         K = correlate_classes(WeightedMean().fit(rankings, reference=reference), reference)
@@ -359,7 +330,7 @@ GATE = "zeroshot.seen_and_new"
 @cache
 def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
-    both = "accuracy, panel and reference, this head and ProbabilisticRanking"
+    accuracy = "accuracy, panel and reference"
     examples = "with 1, 2 and 5 examples"
     batches = "accuracy, batches of all classes, of some, of unequal frequencies"
     factors = (0.5, 0.7, 1.4, 2.0)
@@ -375,31 +346,31 @@ def list_numbers() -> tuple[Number, ...]:
         return Number(name, values or around(name), measure, what)
 
     return (
-        tried(f"{WEIGHTED}.WeightedMean.k", with_both_heads, both, (3, 5, 8, 10, 12, 15, 20)),
+        tried(f"{WEIGHTED}.WeightedMean.k", with_reference, accuracy, (3, 5, 8, 10, 12, 15, 20)),
         tried(
             f"{WEIGHTED}.WeightedMean.decay",
-            with_both_heads,
-            both,
+            with_reference,
+            accuracy,
             (0.0, 0.25, 0.5, 0.75, 1.0, 1.5),
         ),
-        tried("zeroshot.default_head.UNCERTAINTY", with_reference, "accuracy, panel and reference"),
+        tried("zeroshot.default_head.UNCERTAINTY", with_reference, accuracy),
         tried(
             "zeroshot.default_head.SHARE",
             with_reference,
-            "accuracy, panel and reference",
+            accuracy,
             (0.25, 0.5, 0.75, 1.0),
         ),
         tried(
             "zeroshot.default_head.PLACE_BONUS",
             with_reference,
-            "accuracy, panel and reference",
+            accuracy,
             tuple(tuple(g / place for place in range(1, 6)) for g in (1.0, 1.5, 2.0, 3.0)),
         ),
         *(
             tried(
                 f"zeroshot.class_means.{name}",
                 _with_examples(_accuracy),
-                f"accuracy, panel {examples}",
+                f"accuracy, panel and table {examples}",
             )
             for name in (
                 *(
@@ -415,14 +386,14 @@ def list_numbers() -> tuple[Number, ...]:
         tried(
             "zeroshot.class_means.ISOTROPIC",
             _with_examples(_accuracy),
-            f"accuracy, panel {examples}",
+            f"accuracy, panel and table {examples}",
             (0.25, 0.5, 0.65, 0.75, 0.85),
         ),
         *(
             tried(
                 f"zeroshot.class_means.FACTORS[{place}]",
                 _with_examples(_likelihood),
-                f"log-loss, panel {examples}",
+                f"log-loss, panel and table {examples}",
             )
             for place in (0, 1)
         ),
@@ -558,31 +529,46 @@ class Choice:
     """How far the value of the code is below the best."""
     standard_error: float
     what: str
+    elsewhere: float | None = None
+    """How far the chosen value is below the best on tasks that it was not chosen on."""
 
 
-def choose(number: Number, current: Any, found: Sequence[Mapping[str, Floats]]) -> Choice:
+def choose(
+    number: Number,
+    current: Any,
+    found: Sequence[Mapping[str, Floats]],
+    elsewhere: Sequence[Mapping[str, Floats]] = (),
+) -> Choice:
     """Choose a value from what was measured: one table per value, with classes by data set.
 
-    All data sets count the same. A value is changed only if another one is better by more than
-    one standard error over classes: the best of many values is often best by chance.
+    All data sets count the same. A value is changed only if another one is better by more than two
+    standard errors: the best of many values is often best by chance. What was measured elsewhere
+    is reported.
     """
-    mean = np.array([np.mean([one.mean() for one in table.values()]) for table in found])
+    mean = _mean_over_data(found)
     best = int(mean.argmax())
     lost = mean[best] - mean
     errors = np.array([_standard_error(found[best], table) for table in found])
     equal = lost <= np.maximum(ENOUGH_BETTER * errors, LEAST_GAIN)
     texts = [format_number(value) for value in number.values]
     at = texts.index(format_number(current))
+    chosen = at if equal[at] else best
+    other = _mean_over_data(elsewhere) if elsewhere and elsewhere[0] else None
     return Choice(
         number.name,
-        texts[at if equal[at] else best],
+        texts[chosen],
         tuple(texts),
         tuple(text for text, is_equal in zip(texts, equal, strict=True) if is_equal),
         texts[best],
         float(lost[at]),
         float(errors[at]),
         number.what,
+        None if other is None else float(other.max() - other[chosen]),
     )
+
+
+def _mean_over_data(found: Sequence[Mapping[str, Floats]]) -> Floats:
+    return np.array([np.mean([one.mean() for one in table.values()]) for table in found])
 
 
 def _standard_error(one: Mapping[str, Floats], other: Mapping[str, Floats]) -> float:
@@ -598,18 +584,26 @@ def _standard_error(one: Mapping[str, Floats], other: Mapping[str, Floats]) -> f
     return float(max(over_classes, means.std(ddof=1) / np.sqrt(len(gains))))
 
 
-def measure_number(number: Number, tasks: Sequence[ScoredTask]) -> Choice:
-    """Measure a number at all values, and choose."""
+def measure_number(
+    number: Number, tasks: Sequence[ScoredTask], others: Sequence[ScoredTask] = ()
+) -> Choice:
+    """Measure a number at all values, choose on some tasks, and report on others."""
     current = read_number(number.name)
-    found = []
+    found, elsewhere = [], []
     for value in number.values:
-        tables: dict[str, list[Floats]] = {}
         with number_set(number.name, value):
-            for task in tasks:
-                if len(by_class := number.measure(task)):
-                    tables.setdefault(task.name.split()[0], []).append(by_class)
-        found.append({name: np.mean(parts, axis=0) for name, parts in tables.items()})
-    return choose(number, current, found)
+            found.append(_measure_tasks(number, tasks))
+            elsewhere.append(_measure_tasks(number, others))
+    return choose(number, current, found, elsewhere)
+
+
+def _measure_tasks(number: Number, tasks: Sequence[ScoredTask]) -> dict[str, Floats]:
+    """Return the means over the tasks of each data set, by class."""
+    tables: dict[str, list[Floats]] = {}
+    for task in tasks:
+        if len(by_class := number.measure(task)):
+            tables.setdefault(task.name.split(maxsplit=1)[0], []).append(by_class)
+    return {name: np.mean(parts, axis=0) for name, parts in tables.items()}
 
 
 def format_number(value: Any) -> str:
@@ -628,11 +622,13 @@ values on held-out *seen* classes of four data sets (CIFAR, Animals and intents 
 classifiers each, sounds with a network): {classes} classes that the language-model panel ranked. \
 No label or input of a new class is used. The value in the code is kept unless another value is \
 better by more than two standard errors (over classes or over data sets, whichever is larger) and \
-by .005; all data sets have the same weight. `make defaults FROM=DIRECTORY` writes this page, and \
-a test compares it with the code.
+by .005; all data sets have the same weight. Elsewhere: how far the value in the code is below the \
+best of those tried on languages, programming languages and letters, on which nothing was chosen. \
+`make defaults FROM=DIRECTORY` writes this page, and a test compares it with the code.
 
-| number | value | tried | not clearly worse than the best | loss against the best | criterion |
-|---|---|---|---|---|---|
+| number | value | tried | not clearly worse than the best | loss against the best | elsewhere | \
+criterion |
+|---|---|---|---|---|---|---|
 """
 PREDICTIONS = """
 ## Predicted accuracy
@@ -665,7 +661,9 @@ def write_page(
         stream.write(INTRODUCTION.format(classes=n_classes))
         for one in choices:
             lost = f"{one.lost:.4f} ± {one.standard_error:.4f}" if one.lost else "0"
-            cells = (f"`{one.name}`", one.value, ", ".join(one.tried), ", ".join(one.equal), lost)
+            elsewhere = "–" if one.elsewhere is None else f"{one.elsewhere:.4f}"
+            tried, equal = ", ".join(one.tried), ", ".join(one.equal)
+            cells = (f"`{one.name}`", one.value, tried, equal, lost, elsewhere)
             stream.write(f"| {' | '.join(cells)} | {one.what} |\n")
         stream.write(PREDICTIONS)
         for row in summarize_predictions(predictions):
@@ -677,7 +675,7 @@ def write_page(
 def read_page(path: Path = PAGE) -> dict[str, str]:
     """Return the numbers on the page, and their values."""
     rows = re.findall(
-        r"^\| `([\w.\[\]-]+)` \| ([^|]+) \|.*\|.*\|.*\|.*\|$", path.read_text("utf-8"), re.MULTILINE
+        r"^\| `([\w.\[\]-]+)` \| ([^|]+) \|(?:[^|]*\|){5}$", path.read_text("utf-8"), re.MULTILINE
     )
     return dict(rows)
 
@@ -703,6 +701,9 @@ def main() -> None:
                 dataset, given.directory, announce, (HELD_OUT,), (LEAST_SQUARES, "multiclass")
             )
         ]
+        others = [
+            task.limit(N_INPUTS) for task in load_scored_tasks("outside", given.directory, announce)
+        ]
     except RankshotError as error:
         sys.exit(str(error))
     announce("the tasks are loaded")
@@ -710,6 +711,7 @@ def main() -> None:
     choices = []
     # Processes that are forked have the tasks and the measurements already.
     _tasks.extend(tasks)
+    _others.extend(others)
     with ProcessPoolExecutor(given.jobs, get_context("fork")) as pool:
         for choice in pool.map(_measure_by_name, [number.name for number in numbers]):
             announce(
@@ -724,10 +726,11 @@ def main() -> None:
 
 
 _tasks: list[ScoredTask] = []
+_others: list[ScoredTask] = []
 
 
 def _measure_by_name(name: str) -> Choice:
-    return measure_number(next(one for one in list_numbers() if one.name == name), _tasks)
+    return measure_number(next(one for one in list_numbers() if one.name == name), _tasks, _others)
 
 
 def _predict_task(number: int) -> list[Prediction]:
