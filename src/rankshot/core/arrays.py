@@ -36,7 +36,7 @@ def row_blocks(n: int, cells_per_row: int, cells: int = BLOCK_CELLS) -> Iterator
 
 
 def other_library(array: Any) -> Library | None:
-    """Return the namespace of an array that is not NumPy's; None for everything else."""
+    """Namespace of an array that is not NumPy's; None for everything else."""
     if isinstance(array, np.ndarray | np.generic):
         return None
     # Tensors of torch, and arrays of older CuPy, do not name their namespace themselves.
@@ -54,12 +54,12 @@ def other_library(array: Any) -> Library | None:
 
 
 def device_of(array: Array) -> Any:
-    """Return the device that an array is on."""
+    """Device that an array is on."""
     return import_module("array_api_compat").device(array)
 
 
 def as_real_floats(array: Array, xp: Library) -> Array:
-    """Return an array as float32 or float64: float32 for shorter floats, such as bfloat16."""
+    """Array as float32 or float64: float32 for shorter floats, such as bfloat16."""
     if array.dtype in (xp.float32, xp.float64):
         return array
     name = str(array.dtype).rpartition(".")[2]
@@ -72,7 +72,7 @@ def as_real_floats(array: Array, xp: Library) -> Array:
 
 
 def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:
-    """Return a NumPy array as one of another library, on the device of ``like``.
+    """NumPy array as one of another library, on the device of ``like``.
 
     Floating-point numbers get the precision of ``like``.
     """
@@ -82,12 +82,12 @@ def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:
 
 
 def numpy_dtype(array: Array) -> np.dtype[Any]:
-    """Return the type of the numbers of an array."""
+    """Type of the numbers of an array."""
     return np.dtype(str(array.dtype).rpartition(".")[2])
 
 
 def to_numpy(array: Array) -> NDArray[Any]:
-    """Return an array in main memory."""
+    """Array in main memory."""
     if isinstance(array, np.ndarray):
         return array
     if hasattr(array, "detach"):
@@ -100,7 +100,7 @@ def to_numpy(array: Array) -> NDArray[Any]:
 
 
 def largest(x: Array, xp: Library, axis: int) -> Array:
-    """Return the maximum along an axis, which stays with length 1."""
+    """Maximum along an axis, which stays with length 1."""
     if _is_symbolic(xp):
         # Its own maximum becomes a subgraph for NaN and for empty arrays.
         return xp.take_along_axis(x, xp.argmax(x, axis=axis, keepdims=True), axis=axis)
@@ -108,7 +108,7 @@ def largest(x: Array, xp: Library, axis: int) -> Array:
 
 
 def row_norm(x: Array, xp: Library) -> Array:
-    """Return the Euclidean length of each row, as a column; its gradient at 0 is 0."""
+    """Euclidean length of each row, as a column; its gradient at 0 is 0."""
     if hasattr(xp, "linalg") and "jax" not in xp.__name__:
         return xp.linalg.vector_norm(x, axis=1, keepdims=True)
     squares = xp.sum(x * x, axis=1, keepdims=True)
@@ -116,7 +116,7 @@ def row_norm(x: Array, xp: Library) -> Array:
 
 
 def logaddexp(a: Array, b: Array, xp: Library) -> Array:
-    """Return log(e^a + e^b) without overflow."""
+    """log(e^a + e^b) without overflow."""
     if _is_symbolic(xp):
         # Its own formula takes the exponentials as they are.
         return xp.where(a > b, a, b) + xp.log1p(xp.exp(-xp.abs(a - b)))
@@ -124,13 +124,13 @@ def logaddexp(a: Array, b: Array, xp: Library) -> Array:
 
 
 def logsumexp(x: Array, xp: Library, axis: int) -> Array:
-    """Return log Σ e^x along an axis, which stays with length 1."""
+    """Log Σ e^x along an axis, which stays with length 1."""
     top = largest(x, xp, axis)
     return top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True))
 
 
 def log_softmax(x: Array, xp: Library, axis: int) -> Array:
-    """Return x minus its `logsumexp` along an axis."""
+    """X minus its `logsumexp` along an axis."""
     if hasattr(xp, "log_softmax"):
         # That of torch is a single kernel.
         return xp.log_softmax(x, axis)

@@ -51,7 +51,7 @@ class Coded(NamedTuple):
     labels: list[str]
 
     def expand(self, missing: Any = "") -> NDArray[np.object_]:
-        """Return the text of each row, or ``missing`` for empty cells."""
+        """Text of each row, or ``missing`` for empty cells."""
         return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
 
     @property
@@ -61,17 +61,17 @@ class Coded(NamedTuple):
         return np.asarray(self.codes == empty)
 
     def text(self, row: int) -> str:
-        """Return the text of one row."""
+        """Text of one row."""
         return self.labels[int(self.codes[row])]
 
     def select(self, rows: Any) -> Coded:
-        """Return some of the rows."""
+        """Some of the rows."""
         return self._replace(codes=self.codes[rows])
 
 
 @cache
 def plain_name(name: str) -> str:
-    """Return the letters and digits of a name in lower case: ``Model A`` is ``model_a``."""
+    """Letters and digits of a name in lower case: ``Model A`` is ``model_a``."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
@@ -143,13 +143,13 @@ class ColumnReader:
             self.separator = read_separator(self._path)
 
     def __str__(self) -> str:
-        """Return the name of the table, for messages."""
+        """Name of the table, for messages."""
         if self._path is not None:
             return str(self._path)
         return "data frame" if self._frame is not None else "table"
 
     def where(self, row: int) -> str:
-        """Return the file and the line of a row, or its number from 0, for messages."""
+        """File and line of a row, or its number from 0, for messages."""
         if self._lines is not None:
             return f"{self}:{self._lines[row]}"
         if self._path is not None and self._frame is not None:
@@ -160,11 +160,11 @@ class ColumnReader:
             return f"{self}:{next(islice(rows, row + 1, None))[0]}"
 
     def find(self, names: Iterable[str]) -> list[str]:
-        """Return the columns with one of these usual names: in any case, with blanks or signs."""
+        """Columns with one of these usual names: in any case, with blanks or signs."""
         return [column for name in names for column in self._by_name.get(plain_name(name), ())]
 
     def read_texts(self, names: Sequence[str]) -> list[Coded]:
-        """Return columns of text."""
+        """Columns of text."""
         places = [find_column(self.columns, name, str(self)) for name in names]
         if self._frame is not None:
             return [self._code_series(self._frame[:, j]) for j in places]
@@ -193,7 +193,7 @@ class ColumnReader:
         return values
 
     def parse_numbers(self, column: Coded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the numbers in a column of text, NaN where there is none, and what is text."""
+        """Numbers in a column of text, NaN where there is none, and what is text."""
         values = np.full(len(column.labels), np.nan)
         is_text = np.zeros(len(column.labels), bool)
         for i, label in enumerate(column.labels):
@@ -241,14 +241,14 @@ class ColumnReader:
         return table if table.num_rows else None
 
     def _read_json(self, path: Path, ending: str) -> dict[str, list[Any]]:
-        """Return the columns of JSON lines, or of a list of objects or an object of columns."""
+        """Columns of JSON lines, or of a list of objects or an object of columns."""
         if ending.removesuffix(PACKED) == ".json":
             try:
                 with open_bytes(path) as stream:
-                    found = json.loads(stream.read().decode("utf-8-sig"))
+                    content = json.loads(stream.read().decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
                 raise InputError("file", NO_VALUE, f"is not JSON ({error})", str(path)) from None
-            return _to_columns(found, str(path))
+            return _to_columns(content, str(path))
         records, lines = [], array("q")
         decode = json.JSONDecoder().decode
         for number, line in read_lines(path):
@@ -364,7 +364,7 @@ class RowChecks:
 
 
 def find_readable(rows: Any, read: Callable[[Any], Any]) -> tuple[list[Any], list[tuple[Any, str]]]:
-    """Return the rows that ``read`` can read, and what is wrong with each of the others.
+    """Rows that ``read`` can read, and what is wrong with each of the others.
 
     Rows are halved until one is left that cannot be read: few odd rows cost little.
     """
@@ -390,7 +390,7 @@ def warn_of_skipped(n_odd: int, n: int, told: Sequence[str]) -> None:
 
 
 def _read_arrow_lines(path: Path) -> Any:
-    """Return JSON lines as a data frame; None if PyArrow cannot read them."""
+    """JSON lines as a data frame; None if PyArrow cannot read them."""
     try:
         arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.json")
         table = reader.read_json(path)
@@ -420,7 +420,7 @@ def _read_arrow_columns(path: Path, places: list[int]) -> Any:
 
 
 def _to_columns(records: Any, what: str) -> dict[str, list[Any]]:
-    """Return records, or columns as lists or as pandas writes them to JSON, as columns."""
+    """Records, or columns as lists or as pandas writes them to JSON, as columns."""
     columns: dict[str, list[Any]] = {}
     if isinstance(records, Mapping) and records:
         inner = [

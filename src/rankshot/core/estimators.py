@@ -30,18 +30,18 @@ class Estimator:
         return sorted(name for name in signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 (scikit-learn's)
-        """Return the settings.
+        """Settings.
 
         Parameters
         ----------
         deep : bool
             Whether to include the settings of nested models, such as ``model__tol``.
         """
-        found = {name: getattr(self, name) for name in self._setting_names()}
-        nested = [(name, value) for name, value in found.items() if isinstance(value, Estimator)]
+        settings = {name: getattr(self, name) for name in self._setting_names()}
+        nested = [(name, value) for name, value in settings.items() if isinstance(value, Estimator)]
         for name, value in nested if deep else ():
-            found |= {f"{name}__{inner}": each for inner, each in value.get_params().items()}
-        return found
+            settings |= {f"{name}__{inner}": each for inner, each in value.get_params().items()}
+        return settings
 
     def set_params(self, **params: Any) -> Self:
         """Set the given settings.
@@ -81,7 +81,7 @@ class Estimator:
 
 
 def clone(model: Model) -> Model:
-    """Return a model with the same settings that is not fitted, as scikit-learn's ``clone``."""
+    """Model with the same settings that is not fitted, as scikit-learn's ``clone``."""
     settings = model.get_params(deep=False)  # type: ignore[attr-defined]
     copies = {
         name: clone(value) if isinstance(value, Estimator) else deepcopy(value)

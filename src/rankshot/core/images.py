@@ -32,7 +32,7 @@ _SMOOTH = {"L", "LA", "RGB", "RGBA", "CMYK"}
 
 
 def require_pillow() -> Any:
-    """Return Pillow's module Image, or raise an error that says how to install it."""
+    """Pillow's module Image, or raise an error that says how to install it."""
     return require_module("PIL.Image", "image files", "onnx")
 
 
@@ -48,7 +48,7 @@ def ignore_pillow_warnings() -> Iterator[None]:
 
 
 def read_image(file: str | Path, shrink_to: int | None = None) -> object:
-    """Return the first frame of an image file as a Pillow image: upright, RGB, on white.
+    """First frame of an image file as a Pillow image: upright, RGB, on white.
 
     The content of the file decides on its format, not its name. An image that is larger than
     ``shrink_to`` is scaled down, as `convert_image` does.
@@ -73,7 +73,7 @@ def read_image(file: str | Path, shrink_to: int | None = None) -> object:
 
 
 def convert_image(image: Any, shrink_to: int | None = None) -> Any:
-    """Return an open image as red, green and blue, upright, on white.
+    """Open image as red, green and blue, upright, on white.
 
     An image larger than ``shrink_to`` is scaled down. A large JPEG is then decoded at a fraction
     of its size, which is quick, but less exact.

@@ -137,7 +137,7 @@ def _climb(measure: Callable[[Floats], _State], here: _State, step: Floats, gain
 
 
 def _make_solver(matrix: Any, ridge: Floats, invariant: Floats | None) -> Solve:
-    """Return a function that makes steps with a curvature."""
+    """Function that makes steps with a curvature."""
     if callable(matrix):
         divide: Solve = matrix
     elif isinstance(matrix, np.ndarray):
@@ -160,7 +160,7 @@ def _make_solver(matrix: Any, ridge: Floats, invariant: Floats | None) -> Solve:
 
 
 def _factorise(matrix: Floats, ridge: Floats, invariant: Floats | None) -> Floats:
-    """Return the Cholesky factor of the penalised curvature, made positive definite.
+    """Cholesky factor of the penalised curvature, made positive definite.
 
     Where a log-likelihood is not concave, a lift makes steps shorter.
     """

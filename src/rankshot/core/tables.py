@@ -107,11 +107,11 @@ class Batch:
     features: NDArray[Any] | None = None
 
     def where(self, row: int) -> str:
-        """Return the file and the line or number of a row of the batch, for messages."""
+        """File and line or number of a row of the batch, for messages."""
         return f"{self.path}:{'' if type(self.places) is array else ' row '}{self.places[row]}"
 
     def require_text(self, j: int) -> list[str]:
-        """Return a column of text, or raise for its first empty cell."""
+        """Column of text, or raise for its first empty cell."""
         if "" in self.texts[j]:
             raise InputError(
                 repr(self.names[j]), NO_VALUE, "is empty", where=self.where(self.texts[j].index(""))
@@ -120,7 +120,7 @@ class Batch:
 
 
 def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int:
-    """Return the position of a column, or raise an error that lists the columns."""
+    """Position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
     if count:
@@ -134,7 +134,7 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int
 
 
 def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
-    """Return names as an array of Python text."""
+    """Names as an array of Python text."""
     return np.array(names, dtype=object)
 
 
@@ -142,7 +142,7 @@ def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
 
 
 def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | None]:
-    """Return the names of the columns, and the number of rows; None for CSV that has some.
+    """Names of the columns, and the number of rows; None for CSV that has some.
 
     With ``strip``, blanks around the names do not count.
     """
@@ -187,7 +187,7 @@ def read_batches(
 
 
 def read_table(path: Path, texts: Columns, *others: Any, **options: Any) -> Batch:
-    """Return all rows of a table, for which `read_batches` takes the same arguments, as one batch.
+    """All rows of a table, for which `read_batches` takes the same arguments, as one batch.
 
     A table without rows raises an error.
     """
@@ -213,7 +213,7 @@ def read_table(path: Path, texts: Columns, *others: Any, **options: Any) -> Batc
 def _find_places(
     header: list[str], wanted: Columns, path: Path, *, strip: bool
 ) -> tuple[list[int], list[str]]:
-    """Return the positions and the names of columns."""
+    """Positions and names of columns."""
     columns = [name.strip() for name in header] if strip else header
     # Not by `find_column` for each of thousands.
     is_distinct = len({*columns}) == len(columns)
@@ -250,7 +250,7 @@ def require_numbers(
 
 
 def find_separator(header: str) -> str:
-    """Return what separates the columns of a header: comma, tab or semicolon.
+    """Separator of the columns of a header: comma, tab or semicolon.
 
     It is the one that makes most columns, and the comma if it makes as many as another.
     """
@@ -311,7 +311,7 @@ def iterate_until_header(lines: Iterator[str]) -> Iterator[str]:
 
 
 def read_separator(path: Path) -> str:
-    """Return what separates the columns of a file; beside semicolons, commas may be decimal."""
+    """Separator of the columns of a file; with semicolons, commas may be decimal."""
     with open_bytes(path) as stream:
         begin = list(iterate_until_header(text for _, text in decode_lines(stream, path)))
     return find_separator(begin[-1]) if begin else ","
@@ -361,7 +361,7 @@ def _read_csv(
 
 
 def _choose(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
-    """Return the function that takes some cells of a row."""
+    """Function that takes some cells of a row."""
     first = places[0] if places else 0
     if places == list(range(first, first + len(places))):
         return itemgetter(slice(first, first + len(places)))
@@ -493,7 +493,7 @@ def _read_texts(column: Any) -> list[str]:
 
 
 def _common_dtype(types: Sequence[Any]) -> np.dtype[Any]:
-    """Return float32 if all columns of Arrow have it, else float64."""
+    """Type float32 if all columns of Arrow have it, else float64."""
     single = {*types} == {import_pyarrow().float32()}
     return np.dtype(np.float32 if single else np.float64)
 
@@ -501,7 +501,7 @@ def _common_dtype(types: Sequence[Any]) -> np.dtype[Any]:
 def read_matrix(
     columns: Sequence[Any], n: int, dtype: np.dtype[Any] | None = None
 ) -> NDArray[np.floating]:
-    """Return Arrow columns of numbers side by side."""
+    """Arrow columns of numbers side by side."""
     matrix = np.empty((n, len(columns)), dtype or _common_dtype([one.type for one in columns]))
     kind = import_pyarrow().from_numpy_dtype(matrix.dtype)
     for j, column in enumerate(columns):
@@ -584,7 +584,7 @@ class _UnixLines:
 
 
 def open_csv_writer(stream: TextIO) -> Any:
-    """Return a ``csv.writer`` in the dialect of all CSV files that are written: rows end in LF.
+    """``csv.writer`` in the dialect of all CSV files that are written: rows end in LF.
 
     It quotes carriage returns as well, which Python's does only if they are part of the line end;
     readers would take them for one.
@@ -616,7 +616,7 @@ def _put_csv_rows(
 
 
 def as_frame(data: Any) -> Any:
-    """Return a data frame of pandas, polars, PyArrow, datasets and others as one of narwhals.
+    """Data frame of pandas, polars, PyArrow, datasets and others as one of narwhals.
 
     Anything else is returned as None.
     """
@@ -650,7 +650,7 @@ def make_frame(columns: Mapping[str, object]) -> Any:
 
 
 def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
-    """Return a data frame of narwhals as numbers: float32 if all columns are, else float64.
+    """Data frame of narwhals as numbers: float32 if all columns are, else float64.
 
     Missing values become NaN.
     """

@@ -27,7 +27,7 @@ def require_number(
     most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """Return a number as a float, or raise with the value that was passed instead."""
+    """Number as a float, or raise with the value that was passed instead."""
     number = None
     # Text, truth values and arrays of one number would also be converted.
     with suppress(TypeError, ValueError, OverflowError):
@@ -51,7 +51,7 @@ def require_number(
 
 
 def require_whole_number(what: str, value: int, most: float = np.inf, *, least: int = 1) -> int:
-    """Return a whole number from ``least`` to ``most``, or raise with what was passed instead."""
+    """Whole number from ``least`` to ``most``, or raise with what was passed instead."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
         limit = f"to {most}" if most < np.inf else "on"
         raise InputError(what, value, f"must be a whole number from {least} {limit}")
@@ -59,7 +59,7 @@ def require_whole_number(what: str, value: int, most: float = np.inf, *, least: 
 
 
 def require_whole_numbers(what: str, values: ArrayLike) -> NDArray[Any]:
-    """Return one whole number or an array of them, or raise with what was passed instead."""
+    """One whole number or an array of them, or raise with what was passed instead."""
     refuse_masked(what, values)
     try:
         numbers = np.asarray(values)
@@ -82,7 +82,7 @@ def refuse_masked(what: str, values: object) -> None:
 
 
 def require_generator(random_state: Seed) -> np.random.Generator:
-    """Return a generator of random numbers from a seed, or raise with what was passed instead."""
+    """Generator of random numbers from a seed, or raise with what was passed instead."""
     with suppress(TypeError, ValueError):
         if not isinstance(random_state, (bool, np.bool_)):
             return np.random.default_rng(random_state)
@@ -90,7 +90,7 @@ def require_generator(random_state: Seed) -> np.random.Generator:
 
 
 def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
-    """Return one of the texts that an option can have, or raise with a suggestion."""
+    """One of the texts that an option can have, or raise with a suggestion."""
     choices = tuple(choices)
     if isinstance(value, str) and value in choices:
         return str(value)
@@ -112,7 +112,7 @@ def require_module(name: str, what: str, extra: str) -> Any:
 
 
 def as_names(labels: Iterable[object], what: str = "items") -> tuple[str, ...]:
-    """Return labels as distinct, non-empty text; whole numbers become their digits."""
+    """Labels as distinct, non-empty text; whole numbers become their digits."""
     if isinstance(labels, (str, bytes, set, frozenset)) or not isinstance(labels, Iterable):
         raise InputError(what, labels, "must be a sequence of names")
     names: dict[str, None] = {}
@@ -129,7 +129,7 @@ def as_names(labels: Iterable[object], what: str = "items") -> tuple[str, ...]:
 
 
 def as_name(label: Any) -> str | None:
-    """Return a label as text, or None where it is neither non-empty text nor a whole number."""
+    """Label as text, or None where it is neither non-empty text nor a whole number."""
     if isinstance(label, str) and label:
         return str(label)
     is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)

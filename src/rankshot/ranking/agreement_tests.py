@@ -142,8 +142,8 @@ def agreement(
     few = n_resamples * units.deviations.size <= MOST_CELLS
     if few:
         drawn = np.stack([units.permute(rng) for _ in range(n_resamples)])
-        found = np.sum(drawn @ inverse * drawn, axis=1)
-        p_value = (1 + int((found >= statistic * (1 - 1e-9)).sum())) / (1 + n_resamples)
+        drawn_statistics = np.sum(drawn @ inverse * drawn, axis=1)
+        p_value = (1 + int((drawn_statistics >= statistic * (1 - 1e-9)).sum())) / (1 + n_resamples)
     else:
         p_value = float(chdtrc(degrees, statistic))
     W, chance, interval = _jackknife(units, blocks, level, rng)
@@ -174,7 +174,7 @@ class _Units(NamedTuple):
     one_set: NDArray[np.bool_]
 
     def covariance(self) -> Floats:
-        """Return the covariance of the totals of items over all permutations."""
+        """Covariance of the totals of items over all permutations."""
         size = self.compared.sum(axis=1)
         share = (self.deviations**2).sum(axis=1) / np.maximum(size - 1, 1) / size
         weighed = self.compared * np.where(self.one_set, share, 0)[:, None]
@@ -183,7 +183,7 @@ class _Units(NamedTuple):
         return np.asarray(np.diag((weighed.T @ size).ravel()) - pairs + signed.T @ signed)
 
     def permute(self, rng: np.random.Generator) -> Floats:
-        """Return the totals of items if each rater has the own items in a random order."""
+        """Totals of items if each rater has the own items in a random order."""
         n, C = self.deviations.shape
         signs = np.where(self.one_set, 1, rng.choice([-1, 1], n))
         if self.compared.all() and self.one_set.all():
@@ -226,7 +226,7 @@ def _find_units(rankings: Rankings) -> _Units:
 
 
 def _compare_with_rest(units: _Units) -> tuple[Floats, ...]:
-    """Return the pairs of items in the same order less those in opposite orders, and in both.
+    """Pairs of items in the same order less those in opposite orders, and in both.
 
     Each is a sum over the pairs that a rater and another one order, one number per rater.
     """
@@ -234,28 +234,28 @@ def _compare_with_rest(units: _Units) -> tuple[Floats, ...]:
     before = precedence(rankings)
     tables = before - before.T, before + before.T
     n = len(units.names)
-    found = np.array(
+    sums = np.array(
         [
             np.bincount(units.unit, rankings.weights * _sum_over_orders(rankings, t), n)
             for t in tables
         ]
     )
-    every = found[1]
+    every = sums[1]
     # Less what each has in common with itself: all pairs, if there is one ranking.
     pairs = _sum_over_orders(rankings, np.ones_like(before))
-    found = found - np.bincount(units.unit, rankings.weights**2 * pairs, n)
+    sums = sums - np.bincount(units.unit, rankings.weights**2 * pairs, n)
     for rows in _find_repeated(rankings):
         own, u = rankings[rows], units.unit[rows[0]]
         before = precedence(own)
         twice = own.weights**2 @ pairs[rows]
         for i, table in enumerate((before - before.T, before + before.T)):
-            found[i, u] += twice - own.weights @ _sum_over_orders(own, table)
+            sums[i, u] += twice - own.weights @ _sum_over_orders(own, table)
     # Rounding is not a pair in common.
-    return tuple(np.where(found[1] > ROUNDING * every, found, 0.0))
+    return tuple(np.where(sums[1] > ROUNDING * every, sums, 0.0))
 
 
 def _find_repeated(rankings: Rankings) -> list[Ints]:
-    """Return the rows of each rater who gave several rankings."""
+    """Rows of each rater who gave several rankings."""
     rater = number_labels(rankings.raters)
     _, *rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(np.bincount(rater))[:-1])
     return [own for own in rows if own.size > 1]
@@ -282,7 +282,7 @@ def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
 def _jackknife(
     units: _Units, blocks: Blocks, level: float, rng: np.random.Generator
 ) -> tuple[float, float, tuple[float, float]]:
-    """Return W, that of unrelated raters, and the interval of W."""
+    """W, that of unrelated raters, and the interval of W."""
     n = units.rankings.n_items
     own = _expect_own(units, np.eye(n) if blocks.metric is None else blocks.metric)
     most = blocks.find_most(units.rankings)
@@ -315,7 +315,7 @@ def _jackknife(
 
 
 def _expect_own(units: _Units, metric: Floats) -> Floats:
-    """Return the expected rᵀMr of each rater over all permutations of the own items."""
+    """Expected rᵀMr of each rater over all permutations of the own items."""
     size, compared = units.compared.sum(axis=1), units.compared.astype(float)
     squares = (units.deviations**2).sum(axis=1)
     within = compared @ np.diag(metric) - np.sum(compared @ metric * compared, axis=1) / size

@@ -92,22 +92,26 @@ def read_ballots(
     is_complete: bool = False,
 ) -> tuple[Rankings, Reading]:
     """Read ballots, one row per rater or per item of a rater; say how they were read."""
-    found = Meanings(table, columns, ignore, is_complete=is_complete)
-    target, weight = found.find("target"), found.find("weight")
-    known = None if items is None else as_names(items)
-    value = _find_value(found)
-    item = found.find_one(ITEMS, "item") if value or "item" in columns else None
+    meanings = Meanings(table, columns, ignore, is_complete=is_complete)
+    target, weight = meanings.find("target"), meanings.find("weight")
+    item_names = None if items is None else as_names(items)
+    value = _find_value(meanings)
+    item = meanings.find_one(ITEMS, "item") if value or "item" in columns else None
     is_long = bool(item and value)
     count = (
-        found.find("count") if is_long or "count" in columns else found.find_one(COUNTS, "count")
+        meanings.find("count")
+        if is_long or "count" in columns
+        else meanings.find_one(COUNTS, "count")
     )
     if not is_long:
-        found.used = {name: role for name, role in found.used.items() if name not in {item, value}}
-    rater = found.find("rater", () if ignore == [] else ("name", "id", "response_id"))
+        meanings.used = {
+            name: role for name, role in meanings.used.items() if name not in {item, value}
+        }
+    rater = meanings.find("rater", () if ignore == [] else ("name", "id", "response_id"))
     named = {"raters": rater, "targets": target}
     labels = {what: table.read_texts([name])[0] for what, name in named.items() if name}
     checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
-    options: dict[str, Any] = {"kind": kind, "known": known, "checks": checks}
+    options: dict[str, Any] = {"kind": kind, "known": item_names, "checks": checks}
     if item and value:
         is_score = "score" in columns or ("rank" not in columns and _is_score(value))
         layout = layout or ("scores" if is_score else "places")
@@ -126,33 +130,33 @@ def read_ballots(
         )
     else:
         ballots = _WideTable(
-            table, found.free(), layout, are_chosen=ignore is not None or is_complete,
+            table, meanings.free(), layout, are_chosen=ignore is not None or is_complete,
             has_missing=has_missing, **options,
         )  # fmt: skip
         role = {"orders": "place"}.get(ballots.layout, "item")
-        found.used |= dict.fromkeys(ballots.columns, role)
+        meanings.used |= dict.fromkeys(ballots.columns, role)
     weights = read_weights(table, weight, count, checks)
 
     def describe(rows: NDArray[np.int64]) -> dict[str, Any]:
         beside = {what: column.select(rows).expand(None) for what, column in labels.items()}
         return {"weights": weights[rows], **beside}
 
-    return ballots.build(checks.finish(), describe), found.finish(ballots.layout)
+    return ballots.build(checks.finish(), describe), meanings.finish(ballots.layout)
 
 
-def _find_value(found: Meanings) -> str | None:
-    """Return the column of places or scores in a long table."""
+def _find_value(meanings: Meanings) -> str | None:
+    """Column of places or scores in a long table."""
     for role in ("rank", "score"):
-        if role in found.named:
-            return found.use(found.named[role], role)
-    values = found.list_named((*RANKS, *SCORES))
-    if len(values) > 1 and found.list_named(ITEMS):
+        if role in meanings.named:
+            return meanings.use(meanings.named[role], role)
+    values = meanings.list_named((*RANKS, *SCORES))
+    if len(values) > 1 and meanings.list_named(ITEMS):
         raise InputError(
             "rank", ", ".join(values), "may be ranks (1 is best) or scores (the highest is best)",
-            where=str(found.table),
+            where=str(meanings.table),
             hint=f"choose with {' or '.join(f'{r}={v!r}' for v in values for r in _roles(v))}",
         )  # fmt: skip
-    return found.use(values[0], *_roles(values[0])) if values else None
+    return meanings.use(values[0], *_roles(values[0])) if values else None
 
 
 def _is_score(name: str) -> bool:
@@ -164,18 +168,18 @@ def _roles(name: str) -> tuple[str, ...]:
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
-    """Return the place that a name is of, and whether it cannot be the number of an item.
+    """Place that a name is of, and whether it cannot be the number of an item.
 
     Examples
     --------
     >>> [parse_place(name) for name in ("Third choice", "2nd", "rank_1", "4", "tea")]
     [(3, True), (2, True), (1, False), (4, False), None]
     """
-    found = PLACE.fullmatch(name.strip().lower())
-    if found is None:
+    match = PLACE.fullmatch(name.strip().lower())
+    if match is None:
         return None
-    number, end, word = found["number"], found["end"], found["word"]
-    choice = "choice" in {found["before"], found["after"]}
+    number, end, word = match["number"], match["end"], match["word"]
+    choice = "choice" in {match["before"], match["after"]}
     place = int(number) if number else ORDINALS.index(word) + 1
     return place, bool(word or end or choice)
 
@@ -227,7 +231,7 @@ class _WideTable:
             self._kind = "subset"
 
     def build(self, rows: NDArray[np.int64], describe: Describe = lambda _: {}) -> Rankings:
-        """Return the rankings of some rows."""
+        """Rankings of some rows."""
         if self.layout == "orders":
             return Rankings.from_orders(
                 [self._orders[row] for row in rows],
@@ -237,15 +241,15 @@ class _WideTable:
                 **describe(rows),
             )
         make = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
-        found: Rankings = make(
+        rankings: Rankings = make(
             self._numbers[rows], items=self.columns, kind=self._kind, **describe(rows)
         )
-        return found.with_items(self._known) if self._known else found
+        return rankings.with_items(self._known) if self._known else rankings
 
     # ---- What the cells are
 
     def _recognise(self) -> str:
-        """Return the layout; raise if the table may be read in two ways."""
+        """Layout; raise if the table may be read in two ways."""
         parse = self._table.parse_numbers
         texts = [name for name, cells in self._cells.items() if parse(cells)[1].any()]
         numbers = [name for name in self._cells if name not in texts]
@@ -266,12 +270,12 @@ class _WideTable:
 
     def _refuse_columns(self) -> None:
         """Raise for columns that may be something else than items."""
-        odd = [name for name in self._cells if plain_name(name) in BESIDE or find_role(name)]
-        if odd and not self._is_decided:
-            self._refuse("may be items, or something else", odd)
+        doubtful = [name for name in self._cells if plain_name(name) in BESIDE or find_role(name)]
+        if doubtful and not self._is_decided:
+            self._refuse("may be items, or something else", doubtful)
 
-    def _refuse(self, what: str, odd: list[str], more: str = "") -> NoReturn:
-        listed = ",".join(odd)
+    def _refuse(self, what: str, columns: list[str], more: str = "") -> NoReturn:
+        listed = ",".join(columns)
         raise InputError(
             "ignore", listed, what, where=str(self._table),
             hint=f"ignore={listed!r} leaves out columns that are not items; if all are, give "
@@ -281,7 +285,7 @@ class _WideTable:
     # ---- Items in order
 
     def _read_places(self) -> list[list[str | list[str]]]:
-        """Return the items of each row, in the order of the columns of places."""
+        """Items of each row, in the order of the columns of places."""
         cells = self._cells
         self._require_header()
         places = {name: found[0] for name in cells if (found := parse_place(name))}
@@ -321,13 +325,13 @@ class _WideTable:
             )  # fmt: skip
 
     def _find_ties(self) -> dict[str, list[str]]:
-        """Return the ties that cells such as ``tea=beer`` stand for."""
+        """Ties that cells such as ``tea=beer`` stand for."""
         labels = {label for cells in self._cells.values() for label in cells.labels}
-        known = {*self._known} if self._known else labels
+        names = {*self._known} if self._known else labels
         ties: dict[str, list[str]] = {}
         for label in sorted(labels - {*(self._known or ())}):
             parts = [part.strip() for part in label.split("=")]
-            if len(parts) > 1 and {*parts} <= known:
+            if len(parts) > 1 and {*parts} <= names:
                 ties[label] = parts
             elif len(parts) > 1 or ">" in label:
                 self._refuse_cell(label)
@@ -341,20 +345,20 @@ class _WideTable:
         )  # fmt: skip
 
     def _split_cells(self) -> list[list[str | list[str]]]:
-        """Return the items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
+        """Items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
         ((name, cells),) = self._cells.items()
         texts = [x for x in cells.labels if x]
         sign = next((sign for sign in ">;" if any(sign in x for x in texts)), None)
-        odd = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
-        if odd and not {*odd} <= {*(self._known or ())}:
-            self._refuse_cell(odd[0])
+        ambiguous = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
+        if ambiguous and not {*ambiguous} <= {*(self._known or ())}:
+            self._refuse_cell(ambiguous[0])
         orders: dict[str, list[str | list[str]]] = {}
-        known = {*(self._known or ())}
+        names = {*(self._known or ())}
         for text in cells.labels:
             parts = [x.strip() for x in text.split(sign)] if sign else [text]
             ties = [[x.strip() for x in part.split("=")] for part in parts if part]
             orders[text] = [tie if len(tie) > 1 else tie[0] for tie in ties]
-            for item in {x for tie in ties for x in tie} - known:
+            for item in {x for tie in ties for x in tie} - names:
                 if plain_name(item) in NO_ITEMS:
                     refuse_cells(self._table, name, item, "an item, or none")
         return [orders[cells.labels[code]] for code in cells.codes]
@@ -509,7 +513,7 @@ class _LongTable:
         checks.check(again, describe_copy)
 
     def build(self, rows: NDArray[np.int64], describe: Describe) -> Rankings:
-        """Return the rankings of some rows."""
+        """Rankings of some rows."""
         rows = rows[self._is_listed[rows]]
         if not rows.size:
             raise InputError(self._value, "", "must not be empty in all rows", str(self._table))

@@ -21,22 +21,22 @@ MOST_SAMPLES = 2**31
 
 def require_some(rankings: object) -> Rankings:
     """Rankings, of which some count; a dict of lists becomes `Rankings`."""
-    found = require_rankings(rankings)
-    if not found.weights.sum() > 0:
+    some = require_rankings(rankings)
+    if not some.weights.sum() > 0:
         raise InputError("rankings", NO_VALUE, "must have a ranking of positive weight")
-    return found
+    return some
 
 
 def require_one_subject(rankings: object) -> Rankings:
     """Rankings to merge, of which some count; warn if they have several targets."""
-    found = require_some(rankings)
-    if len(found.target_names) > 1:
+    some = require_some(rankings)
+    if len(some.target_names) > 1:
         warnings.warn(
             "rankings of several targets are merged into one: "
-            f"{quote_names(found.target_names, 4)}. Use select(target=...) or by_target()",
+            f"{quote_names(some.target_names, 4)}. Use select(target=...) or by_target()",
             stacklevel=3,
         )
-    return found
+    return some
 
 
 def refuse_partial(rankings: Rankings, why: str) -> None:

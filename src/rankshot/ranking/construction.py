@@ -86,7 +86,7 @@ class Entries(NamedTuple):
         return np.repeat(np.arange(self.starts.size - 1), self.sizes)
 
     def take(self, index: NDArray[np.intp]) -> Entries:
-        """Return some of the rows, in the order given."""
+        """Some of the rows, in the order given."""
         sizes = self.sizes[index]
         starts = row_starts(sizes)
         gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
@@ -131,7 +131,7 @@ class Entries(NamedTuple):
         return is_first
 
     def find_groups(self, lengths: NDArray[np.int64]) -> Groups:
-        """Return the groups of tied items; ``lengths`` has K of each row."""
+        """Groups of tied items; ``lengths`` has K of each row."""
         ends = np.flatnonzero(self.group_starts())
         row, size = self.rows[ends[:-1]], np.diff(ends)
         begin = ends[:-1] - self.starts[row]
@@ -168,19 +168,19 @@ class Entries(NamedTuple):
 
 
 def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each row starts, and where the last one ends."""
+    """Offsets of the rows: where each starts, and where the last one ends."""
     starts = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts
 
 
 def count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return 0, 1, 2, … inside each row."""
+    """0, 1, 2, … inside each row."""
     return (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
 
 
 def rank_sorted(values: Column, starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the places 0, 1, 2, … of numbers that are sorted in each row; equal ones are tied.
+    """Places 0, 1, 2, … of numbers that are sorted in each row; equal ones are tied.
 
     No row is empty.
     """
@@ -192,7 +192,7 @@ def rank_sorted(values: Column, starts: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def find_row(starts: NDArray[np.int64], entry: int) -> int:
-    """Return the row that owns an entry."""
+    """Row that owns an entry."""
     return int(np.searchsorted(starts, entry, side="right")) - 1
 
 
@@ -221,10 +221,10 @@ def number_rows(columns: Iterable[Column], n: int) -> NDArray[np.int64]:
 
 
 def _number_values(values: NDArray[np.int64], span: int) -> tuple[NDArray[np.int64], int]:
-    """Return a number for each value below ``span`` that occurs, and how many there are."""
+    """Number for each value below ``span`` that occurs, and how many there are."""
     if span > 8 * values.size:
-        found, numbers = np.unique(values, return_inverse=True)
-        return numbers.astype(np.int64), found.size
+        distinct, numbers = np.unique(values, return_inverse=True)
+        return numbers.astype(np.int64), distinct.size
     occurs = np.zeros(span, bool)
     occurs[values] = True
     numbers = np.cumsum(occurs)
@@ -232,7 +232,7 @@ def _number_values(values: NDArray[np.int64], span: int) -> tuple[NDArray[np.int
 
 
 def find_first(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first row of each number."""
+    """First row of each number."""
     first = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
     # Of several values for one cell NumPy keeps the last.
     first[numbers[::-1]] = np.arange(numbers.size)[::-1]
@@ -257,12 +257,12 @@ CELL_RULES = {
 
 
 def describe_row(row: int) -> str:
-    """Return the name, for messages, of a ranking that is not from a file."""
+    """Name, for messages, of a ranking that is not from a file."""
     return f"ranking {row}"
 
 
 def describe_pair(row: int) -> str:
-    """Return the name, for messages, of a pair that is not from a file."""
+    """Name, for messages, of a pair that is not from a file."""
     return f"pair {row}"
 
 
@@ -282,7 +282,7 @@ def refuse_first(
 def encode_names(
     columns: list[Any], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the items, by default those that occur, and the number of each label of all columns.
+    """Items, by default those that occur, and the number of each label of all columns.
 
     ``where`` names the row of the label at an index.
     """
@@ -297,24 +297,24 @@ def encode_names(
 def number_items(
     labels: list[Any], codes: NDArray[np.integer], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the items, by default those that occur, and that of each cell.
+    """Items, by default those that occur, and that of each cell.
 
     ``codes`` has the number of the label of each cell, and ``where`` names the row of a cell.
     """
-    found = [as_name(label) for label in labels]
+    names_of = [as_name(label) for label in labels]
     if items is None:
         used = np.zeros(len(labels), bool)
         used[codes] = True
-        occurring = sorted({name for name, n in zip(found, used, strict=True) if name and n})
+        occurring = sorted({name for name, n in zip(names_of, used, strict=True) if name and n})
         # Without any name, the error is that of the first label.
         names = as_names(occurring) if occurring or not codes.size else ()
     else:
         names = as_names(items)
     number = {name: i for i, name in enumerate(names)}
-    numbers = np.array([number.get(name or "", -1) for name in found], np.int32)[codes]
+    numbers = np.array([number.get(name or "", -1) for name in names_of], np.int32)[codes]
     if numbers.min(initial=0) < 0:
         index = int(np.argmax(numbers < 0))
-        label, name = labels[codes[index]], found[codes[index]]
+        label, name = labels[codes[index]], names_of[codes[index]]
         if name is None:
             is_missing = label is None or (isinstance(label, float) and np.isnan(label))
             raise InputError(
@@ -331,7 +331,7 @@ def number_items(
 
 
 def _number_distinct(labels: Iterable[object], n: int) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the labels that differ, in the order in which they occur, and the number of each."""
+    """Labels that differ, in the order in which they occur, and the number of each."""
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
     return [*numbers], codes
@@ -379,8 +379,8 @@ def encode_orders(
             )
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
-    found, codes = encode_names([labels], items, where_label)
-    return found, validate_entries(Entries(codes, places, starts), found, where)
+    names, codes = encode_names([labels], items, where_label)
+    return names, validate_entries(Entries(codes, places, starts), names, where)
 
 
 def split_targets(
@@ -455,7 +455,7 @@ def validate_columns(
     kind: Kind | Sequence[Kind] = "top",
     where: Where = describe_row,
 ) -> tuple[Column, Column, Column, Column, Column]:
-    """Return the validated columns of ``n`` rankings: subset, weight, target, source, rater."""
+    """Validated columns of ``n`` rankings: subset, weight, target, source, rater."""
     kinds = [kind] if isinstance(kind, str) else require_one_each(kind, n, "kind")
     rule = "must be 'top' or 'subset'"
     refuse_first("kind", kinds, ("top", "subset").__contains__, rule, where)
@@ -470,19 +470,19 @@ def validate_columns(
 
 
 def require_one_each(values: Iterable[object], n: int, what: str) -> list[Any]:
-    """Return a list of values, one per ranking."""
+    """List of values, one per ranking."""
     is_list = isinstance(values, Iterable) and not isinstance(values, str)
-    found = list(values) if is_list else None
-    if found is None or len(found) != n:
-        given = short_repr(values) if found is None else f"{len(found)} entries"
+    entries = list(values) if is_list else None
+    if entries is None or len(entries) != n:
+        description = short_repr(values) if entries is None else f"{len(entries)} entries"
         raise InputError(
-            what, NO_VALUE, f"must have one entry for each of {n} rankings, not {given}"
+            what, NO_VALUE, f"must have one entry for each of {n} rankings, not {description}"
         )
-    return found
+    return entries
 
 
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
-    """Return K for each of ``n`` rankings, from one number for all or one for each."""
+    """K for each of ``n`` rankings, from one number for all or one for each."""
     if not isinstance(k, LIST_TYPES) or np.ndim(k) == 0:
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
     lengths = np.array(require_one_each(require_whole_numbers("k", k), n, "k"), np.int64)
@@ -499,8 +499,10 @@ def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float
     except (TypeError, ValueError, OverflowError):
         column = np.empty(0)
     # NumPy would also convert text and truth values.
-    odd = (str, bytes, bool, np.bool_)
-    is_plain = column.shape == (n,) and not any(issubclass(t, odd) for t in set(map(type, values)))
+    refused_types = (str, bytes, bool, np.bool_)
+    is_plain = column.shape == (n,) and not any(
+        issubclass(t, refused_types) for t in set(map(type, values))
+    )
     if not is_plain or not np.all((column >= 0) & (column < np.inf)):
         rule = "must be a finite number of 0 or more"
         refuse_first("weights", column.tolist() if is_plain else values, _is_weight, rule, where)
@@ -530,7 +532,7 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
 
 
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
-    """Return the labels that occur, sorted."""
+    """Labels that occur, sorted."""
     return tuple(sorted(set(labels.tolist()) - {None}))
 
 
@@ -539,9 +541,9 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     if labels.strides == (0,) and labels.size and labels[0] is None:
         # One value for all rankings takes no memory, and no time here.
         return np.zeros(labels.size, np.int64)
-    found, codes = _number_distinct(labels.tolist(), labels.size)
-    number = {name: i for i, name in enumerate(sorted({*found} - {None}), 1)}
-    return np.array([number.get(name, 0) for name in found], np.int64)[codes]
+    distinct, codes = _number_distinct(labels.tolist(), labels.size)
+    number = {name: i for i, name in enumerate(sorted({*distinct} - {None}), 1)}
+    return np.array([number.get(name, 0) for name in distinct], np.int64)[codes]
 
 
 # ---- Tables of numbers: positions, scores and item numbers
@@ -550,7 +552,7 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
 def read_item_table(
     values: object, items: Iterable[object] | None, what: str, *, square: bool = False
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Return the items, and a float matrix with one column for each.
+    """Items, and a float matrix with one column for each.
 
     The columns of a data frame are matched by name, and in a square table also the rows, if an
     index of pandas names them. Without ``items``, its columns are the items.
@@ -587,15 +589,17 @@ def read_item_table(
     return names, table
 
 
-def _match_names(found: tuple[str, ...], names: tuple[str, ...], what: str) -> list[int]:
-    """Return where each name is; raise if the names are not the same."""
-    if odd := [*({*found} ^ {*names})]:
-        missing, further = sorted({*names} - {*found}), sorted({*found} - {*names})
-        told = [f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x]
+def _match_names(columns: tuple[str, ...], names: tuple[str, ...], what: str) -> list[int]:
+    """Position of each name; an error if the names are not the same."""
+    if unmatched := [*({*columns} ^ {*names})]:
+        missing, further = sorted({*names} - {*columns}), sorted({*columns} - {*names})
+        differences = [
+            f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x
+        ]
         raise InputError(
-            what, NO_VALUE, f"differ from items in {len(odd)} names: {'; '.join(told)}"
+            what, NO_VALUE, f"differ from items in {len(unmatched)} names: {'; '.join(differences)}"
         )
-    place = {name: j for j, name in enumerate(found)}
+    place = {name: j for j, name in enumerate(columns)}
     return [place[name] for name in names]
 
 
@@ -625,7 +629,7 @@ def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> 
 
 
 def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
-    """Return the strict orders of a matrix of item numbers; check them unless they are trusted."""
+    """Strict orders of a matrix of item numbers; check them unless they are trusted."""
     table = np.atleast_2d(require_whole_numbers("item numbers", lists))
     n, k = table.shape
     places = np.tile(np.arange(k, dtype=np.int32), n)
@@ -661,7 +665,7 @@ def encode_pairs(
     items: Iterable[object] | None,
     ties: ArrayLike | None,
 ) -> tuple[tuple[str, ...], Entries]:
-    """Return the names of the items, and the pairs as arrays."""
+    """Names of the items, and the pairs as arrays."""
     sides = [_as_column(winners, "winners"), _as_column(losers, "losers")]
     n = len(sides[0])
     if len(sides[1]) != n:
@@ -696,7 +700,7 @@ def _as_column(values: Iterable[object], what: str) -> list[Any] | Column:
 def stack_pairs(
     winners: NDArray[np.integer], losers: NDArray[np.integer], ties: NDArray[np.bool_]
 ) -> Entries:
-    """Return pairs as lists of two items; the two are tied where ``ties`` is true."""
+    """Pairs as lists of two items; the two are tied where ``ties`` is true."""
     n = len(ties)
     codes = np.stack([winners, losers], axis=1).astype(np.int32)
     # Tied items are listed by number, as everywhere.
@@ -709,7 +713,7 @@ def stack_pairs(
 def encode_pair_counts(
     wins: object, items: Iterable[object] | None, ties: object
 ) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
-    """Return the names of the items, and one pair with its weight for each count above zero."""
+    """Names of the items, and one pair with its weight for each count above zero."""
     names, won = _read_counts(wins, items, "wins")
     tied = np.zeros_like(won) if ties is None else _read_counts(ties, names, "ties")[1]
     winners, losers = np.nonzero(won)

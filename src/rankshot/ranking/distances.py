@@ -34,7 +34,7 @@ MOST_PLACES = 16_000
 
 
 def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
-    r"""Return the matrix of Kendall distances between the rankings of ``a`` and of ``b``.
+    r"""Matrix of Kendall distances between the rankings of ``a`` and of ``b``.
 
     For full rankings it is the number of pairs that the two put in opposite orders (equation 4 of
     Hamm and Belkin, 2015). A ranking with ties, and a top-K list, stands for all full rankings that
@@ -93,7 +93,7 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
 def prepare_rankings(
     a: Rankings, b: Rankings | None, k: int | None = None
 ) -> tuple[Rankings, Rankings]:
-    """Return both, over the same items and cut after k places; refuse rankings of a subset."""
+    """Both, over the same items and cut after k places; refuse rankings of a subset."""
     first = require_rankings(a)
     second = first if b is None else require_rankings(b).with_items(first.items)
     for rankings in (first, second):
@@ -106,7 +106,7 @@ def prepare_rankings(
 
 
 def _compare_pairs(a: Rankings, b: Rankings) -> Floats:
-    """Return |U| + max(|S|, |T|) for every two rankings, from the signs of all pairs of items.
+    """|U| + max(|S|, |T|) for every two rankings, from the signs of all pairs of items.
 
     With signs s of -1, 0 or 1, s_a · s_b counts concordant minus discordant pairs, and
     |s_a| · |s_b| the pairs that both put in order.
@@ -129,13 +129,13 @@ def _compare_pairs(a: Rankings, b: Rankings) -> Floats:
 
 
 def _compare_by_sorting(a: Rankings, b: Rankings) -> Floats:
-    """Return the distance of two long rankings."""
+    """Distance of two long rankings."""
     opposite, tied = count_opposite(levels(a)[0], levels(b)[0])
     return np.maximum(_count_tied(a), _count_tied(b)) - tied + opposite
 
 
 def count_opposite(a: NDArray[np.integer], b: NDArray[np.integer]) -> tuple[float, float]:
-    """Return the pairs that two arrays of levels put in opposite orders, and tie both.
+    """Pairs that two arrays of levels put in opposite orders, and tie both.
 
     They follow from SciPy's τ_b = (concordant - discordant) / √(ordered in a · ordered in b).
     """
@@ -153,7 +153,7 @@ def count_opposite(a: NDArray[np.integer], b: NDArray[np.integer]) -> tuple[floa
 
 
 def _compare_lists(a: Rankings, b: Rankings) -> Floats:
-    """Return |U| + max(|S|, |T|) for every two short lists without ties.
+    """|U| + max(|S|, |T|) for every two short lists without ties.
 
     The pairs that both lists leave out follow from the number of items that both name, A. Of the
     others, those in opposite orders have both items in A, or one, or each in one list alone. With
@@ -171,7 +171,7 @@ def _compare_lists(a: Rankings, b: Rankings) -> Floats:
 
 
 def _tabulate(rankings: Rankings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return which items each list names, and at which places."""
+    """Items that each list names, and their places, as two tables."""
     member, place = np.zeros((2, len(rankings), rankings.n_items), np.float32)
     member[rankings.entry_rows, rankings.codes] = 1
     place[rankings.entry_rows, rankings.codes] = rankings.places
@@ -179,7 +179,7 @@ def _tabulate(rankings: Rankings) -> tuple[NDArray[np.float32], NDArray[np.float
 
 
 def _sign_pairs(rankings: Rankings) -> csr_array:
-    """Return the signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
+    """Signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
     C = rankings.n_items
     rows, columns, signs = [], [], []
     for these, cells in rankings.lists.rows_by_size():
@@ -197,7 +197,7 @@ def _count_pairs(n: int | NDArray[np.number]) -> Floats:
 
 
 def _count_tied(rankings: Rankings) -> Floats:
-    """Return how many pairs of items each ranking ties."""
+    """Number of pairs of items each ranking ties."""
     _, size, row, _ = rankings.groups
     tied = np.bincount(row, _count_pairs(size), minlength=len(rankings))
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
@@ -212,7 +212,7 @@ def _count_tied(rankings: Rankings) -> Floats:
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
-    r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
+    r"""Matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
 
     A tie means that every strict order of its items is equally likely; the items that a list
     leaves out are tied after its last item. The distance is the mean of `kendall_distance` over
@@ -261,7 +261,7 @@ def _is_strict_to(rankings: Rankings, k: int) -> bool:
 
 
 def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) -> Floats:
-    r"""Return distances between the rankings of ``a`` and ``b``, each over the items both compare.
+    r"""Distances between the rankings of ``a`` and ``b``, each over the items both compare.
 
     A subset ranking says nothing of the items that it does not list, so each pair is compared on
     the items that both know. The distance is `mean_kendall_distance` of the first places there,
@@ -284,7 +284,7 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
 
 
 def mean_distance_by_places(a: Rankings, b: Rankings, k: int) -> Floats:
-    """Return the matrix of mean top-k Kendall distances between rankings of all items."""
+    """Matrix of mean top-k Kendall distances between rankings of all items."""
     distance = np.empty((len(a), len(b)))
     for rows, columns, table, places in _count_shared(a, b, k):
         distance[rows, columns] = _mean_distance(table, np.full(places.shape, k))
@@ -329,7 +329,7 @@ def _tabulate_groups(rankings: Rankings, k: int) -> _GroupTables:
 
 
 def _count_shared_items(a: _GroupTables, b: _GroupTables) -> Floats:
-    """Return N[a, b, g, g']: the items in group g of one ranking and in group g' of the other."""
+    """N[a, b, g, g']: the items in group g of one ranking and in group g' of the other."""
     shape = (len(a.known), a.n_groups, len(b.known), b.n_groups)
     table = (a.listed @ b.listed.T).toarray().reshape(shape).transpose(0, 2, 1, 3).astype(float)
     known_b = (a.listed @ b.known.T).reshape(shape[:3]).transpose(0, 2, 1)
@@ -359,7 +359,7 @@ class _Shares(NamedTuple):
 
     @classmethod
     def of(cls, size: Floats, begin: Floats, k: Ints) -> _Shares:
-        """Return the shares of groups of ``size`` items, with ``begin`` items before them."""
+        """Shares of groups of ``size`` items, with ``begin`` items before them."""
         taken = np.clip(k - begin, 0, size)
         left = size - taken
         pairs = np.maximum(size * (size - 1), 1)
@@ -371,7 +371,7 @@ class _Shares(NamedTuple):
 
 
 def _mean_distance(table: Floats, k: Ints) -> Floats:
-    """Return the mean top-k distances of pairs of rankings from their tables N.
+    """Mean top-k distances of pairs of rankings from their tables N.
 
     With F[g, h] the probability that an item of place g precedes one of place h, within the first
     k, the sum of N ∘ (F_a N F_b) counts pairs in opposite orders, and likewise for pairs that both
@@ -401,7 +401,7 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
 
 
 def paired_distances(first: Rankings, second: Rankings) -> Floats:
-    """Return the normalised Kendall distance between each ranking and its counterpart.
+    """Normalised Kendall distance between each ranking and its counterpart.
 
     It is the mean over the pairs of items that at least one of the two orders: 0 if both have the
     same order, 1 if they have opposite orders, 1/2 if only one of them orders the pair. Equal
@@ -414,7 +414,7 @@ def paired_distances(first: Rankings, second: Rankings) -> Floats:
 
 
 def distances_to_majority(rankings: Rankings, least: int) -> Floats:
-    """Return how far each ranking is from the majority of the other raters.
+    """Distance of each ranking from the majority of the other raters.
 
     It is the mean over the pairs of items that the ranking orders, and that at least ``least``
     rankings of others compare: 0 if more of them agree than disagree, 1 if more disagree, 1/2 if
@@ -449,7 +449,7 @@ def distances_to_majority(rankings: Rankings, least: int) -> Floats:
 
 
 def _sign_all_pairs(table: NDArray[np.int32]) -> NDArray[np.int8]:
-    """Return s: ``s[r, i, j]`` is 1 if ranking r has i before j, -1 if after, 0 if neither."""
+    """s: ``s[r, i, j]`` is 1 if ranking r has i before j, -1 if after, 0 if neither."""
     before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
     signs: NDArray[np.int8] = before.astype(np.int8) - before.transpose(0, 2, 1)
     return signs

@@ -38,7 +38,7 @@ def iterate_blocks(rankings: Rankings, cells_per_row: int) -> Iterator[Rankings]
 
 
 def levels(rankings: Rankings) -> NDArray[np.int32]:
-    """Return the level of every item in every ranking: 0 is best, equal levels are tied.
+    """Level of every item in every ranking: 0 is best, equal levels are tied.
 
     The items that a top-K ranking leaves out share the level after its last one; those that a
     subset ranking leaves out are `ABSENT`. A tie that K cuts is one level.
@@ -51,13 +51,13 @@ def levels(rankings: Rankings) -> NDArray[np.int32]:
 
 
 def last_levels(rankings: Rankings) -> NDArray[np.int32]:
-    """Return the level of each ranking's K-th item; a tie there may reach past K."""
+    """Level of each ranking's K-th item; a tie there may reach past K."""
     last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
     return last
 
 
 def alike_items(rankings: Rankings) -> NDArray[np.intp]:
-    """Return the class of each item: items at the same level in every ranking are alike.
+    """Class of each item: items at the same level in every ranking are alike.
 
     The numbers do not depend on the order of the items, unless all items differ: then item i has
     the number i.
@@ -79,7 +79,7 @@ def alike_items(rankings: Rankings) -> NDArray[np.intp]:
 
 
 def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
-    """Return every ranking as a row of C item numbers, the listed items first.
+    """Every ranking as a row of C item numbers, the listed items first.
 
     The other items of a top-K ranking follow by number. The row of a subset ranking is filled up
     with C, which is not an item.
@@ -93,14 +93,14 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
-    left = np.bincount(left_rows, minlength=n)
-    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
+    n_unlisted = np.bincount(left_rows, minlength=n)
+    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(n_unlisted) - n_unlisted, n_unlisted)
     table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
     return table
 
 
 def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
-    """Return the listed items of every ranking as a row, filled up with C, which is not an item.
+    """Listed items of every ranking as a row, filled up with C, which is not an item.
 
     The rows are as long as the longest list, and have ``spare`` further cells.
     """
@@ -116,7 +116,7 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
 
 
 def last_shares(rankings: Rankings) -> NDArray[np.float64]:
-    """Return which part of the items at each ranking's K-th place belongs to the first K.
+    """Share of the items at each ranking's K-th place that belongs to the first K.
 
     It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
     probability.
@@ -129,7 +129,7 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
 
 
 def middle_places(rankings: Rankings) -> NDArray[np.float64]:
-    """Return the place of each entry, from 1/2; tied items have the mean of their places."""
+    """Place of each entry, from 1/2; tied items have the mean of their places."""
     if not rankings.has_ties:
         return np.asarray(rankings.places + 0.5)
     groups = rankings.groups
@@ -147,7 +147,7 @@ def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]
 
 
 def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
-    """Return the numbers of the rankings that have a tie within their first K."""
+    """Numbers of the rankings that have a tie within their first K."""
     groups = rankings.groups
     return np.unique(groups.row[(groups.size > 1) & (groups.taken > 0)])
 
@@ -161,7 +161,7 @@ def group_ties(values: NDArray[np.number], tolerance: float) -> list[NDArray[np.
 
 
 def count_ties(rankings: Rankings) -> NDArray[np.float64]:
-    """Return the weight of the rankings that list two items at the same place, for each pair."""
+    """Weight of the rankings that list two items at the same place, for each pair."""
     C = rankings.n_items
     table = np.zeros(C * C)
     begin, size, row, _ = rankings.groups
@@ -180,7 +180,7 @@ def count_ties(rankings: Rankings) -> NDArray[np.float64]:
 
 
 def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
-    """Return groups of item numbers as an order of names; names inside a tie are sorted."""
+    """Groups of item numbers as an order of names; names inside a tie are sorted."""
     return tuple(
         items[group[0]] if len(group) == 1 else tuple(sorted(items[i] for i in group))
         for group in groups
@@ -191,7 +191,7 @@ def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> Named
 
 
 def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
-    """Return rankings of some of their items; a ranking that lists none of them is left out.
+    """Rankings of some of their items; a ranking that lists none of them is left out.
 
     The remaining items keep their order. Where K cuts a tie that loses items, it is unknown how
     many of the others belong to the first K, and the list ends before the tie.
@@ -205,9 +205,9 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     groups = rankings.groups
     size, row, taken = groups.size, groups.row, groups.taken
     group = np.repeat(np.arange(row.size), size)
-    left = np.bincount(group[kept], minlength=row.size)
-    unclear = groups.is_cut & (left < size)
-    counted = np.where(unclear, 0, np.where(taken == size, left, taken))
+    n_kept = np.bincount(group[kept], minlength=row.size)
+    unclear = groups.is_cut & (n_kept < size)
+    counted = np.where(unclear, 0, np.where(taken == size, n_kept, taken))
     # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
     sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
@@ -221,7 +221,7 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
 
 
 def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
-    """Return which listed items are ranked: not among those after the first K of a subset ranking.
+    """Mask of the listed items that are ranked: not after the first K of a subset ranking.
 
     All items of a tie that K cuts are ranked.
     """
@@ -230,7 +230,7 @@ def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
 
 
 def find_ranked_items(rankings: Rankings) -> NDArray[np.bool_]:
-    """Return which of the items some ranking has among its first K."""
+    """Mask of the items that some ranking has among its first K."""
     ranked = np.bincount(rankings.codes[mark_ranked(rankings)], minlength=rankings.n_items)
     return np.asarray(ranked > 0)
 

@@ -86,7 +86,7 @@ def _parse_order(line: str) -> tuple[int, list[int | list[int]]]:
 
 
 def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
-    """Return the names of alternatives by number; the number of one without a name is its name."""
+    """Names of alternatives by number; the number of one without a name is its name."""
     names: dict[int, str] = {}
     used: set[str] = set()
     announced = ""

@@ -170,8 +170,8 @@ def read_with_layout(
     records = None if is_file else _find_records(path)
     if is_file or records is not None:
         where = str(path) if is_file else "table"
+        rater = named.pop("rater", None)
         tables_only = {"layout": layout, "ignore": ignore, "missing": missing, **named}
-        rater = tables_only.pop("rater", None)
         if unused := [name for name, value in tables_only.items() if value is not None]:
             raise InputError(
                 unused[0], tables_only[unused[0]],
@@ -201,9 +201,9 @@ def read_with_layout(
     )  # fmt: skip
 
 
-def require_arguments(given: Iterable[str], known: set[str]) -> None:
+def require_arguments(arguments: Iterable[str], known: set[str]) -> None:
     """Raise for an argument that is not one of a table."""
-    if unknown := {*given} - known:
+    if unknown := {*arguments} - known:
         name = min(unknown)
         raise InputError(
             name,
@@ -214,7 +214,7 @@ def require_arguments(given: Iterable[str], known: set[str]) -> None:
 
 
 def split_names(names: str | Iterable[str] | None) -> list[str] | None:
-    """Return names that are separated by commas, or listed."""
+    """Names that are separated by commas, or listed."""
     if names is None or not isinstance(names, str):
         return None if names is None else [*names]
     return [name.strip() for name in names.split(",") if name.strip()]

@@ -344,7 +344,7 @@ class Rankings:
         return self.lists.rows
 
     def orders(self) -> list[list[str | list[str]]]:
-        """Return the rankings as lists of names, best first, ties as lists inside the lists."""
+        """Rankings as lists of names, best first, ties as lists inside the lists."""
         names = np.array(self.items, dtype=object)[self.codes].tolist()
         places = self.places.tolist()
         orders: list[list[str | list[str]]] = []
@@ -356,7 +356,7 @@ class Rankings:
         return orders
 
     def positions(self) -> NDArray[np.int32]:
-        """Return the place of every item in every ranking, from 1; 0 where it is not listed."""
+        """Place of every item in every ranking, from 1; 0 where it is not listed."""
         positions = np.zeros((len(self), self.n_items), np.int32)
         positions[self.entry_rows, self.codes] = self.places + 1
         return positions
@@ -376,7 +376,7 @@ class Rankings:
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
     def _slice(self, begin: int, end: int) -> Rankings:
-        """Return rankings in a row, without copying: computations go through blocks of them."""
+        """Rankings in a row, without copying: computations go through blocks of them."""
         end = max(begin, end)
         starts = self.starts[begin : end + 1]
         entries = slice(starts[0], starts[-1])
@@ -386,7 +386,7 @@ class Rankings:
         )
 
     def _columns(self) -> tuple[Column, ...]:
-        """Return the fields that have one value per ranking."""
+        """Fields that have one value per ranking."""
         return tuple(getattr(self, field.name) for field in fields(self)[4:])
 
     def __eq__(self, other: object) -> bool:
@@ -400,7 +400,7 @@ class Rankings:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Return a summary line and the first rankings, one per line."""
+        """Summary line and the first rankings, one per line."""
         counts = [f"{format_count(len(self), 'ranking')} of {format_count(self.n_items, 'item')}"]
         for what in ("target", "source", "rater"):
             n = len(getattr(self, f"{what}_names"))
@@ -420,14 +420,16 @@ class Rankings:
             if wanted is None:
                 continue
             labels = getattr(self, f"{what}s")
-            known = construction.distinct_values(labels)
-            if not isinstance(wanted, str) or wanted not in known:
-                raise InputError(what, wanted, f"does not occur{suggest_name(wanted, known)}")
+            labels_present = construction.distinct_values(labels)
+            if not isinstance(wanted, str) or wanted not in labels_present:
+                raise InputError(
+                    what, wanted, f"does not occur{suggest_name(wanted, labels_present)}"
+                )
             keep &= labels == wanted
         return self[keep]
 
     def by_target(self) -> Mapping[str, Rankings]:
-        """Return the rankings of each target, in the order of `target_names`."""
+        """Rankings of each target, in the order of `target_names`."""
         return {target: self.select(target=target) for target in self.target_names}
 
     def top(self, k: int | NDArray[np.int64]) -> Rankings:
@@ -470,7 +472,7 @@ class Rankings:
         return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
 
     def with_items(self, items: Iterable[object]) -> Rankings:
-        """Return the same rankings with the items numbered in another order."""
+        """Same rankings with the items numbered in another order."""
         if items is self.items:
             return self
         names = as_names(items)
@@ -483,13 +485,13 @@ class Rankings:
                 f"is not one of the items of these rankings ({len(missing)} are missing)",
                 hint="give them the same items= when they are built or read",
             )
-        if odd := sorted(set(self.items) - set(names)):
-            rule = f"is not one of the items{suggest_item(odd[0], names)}"
-            raise UnknownItemError("item", odd[0], rule)
+        if dropped := sorted(set(self.items) - set(names)):
+            rule = f"is not one of the items{suggest_item(dropped[0], names)}"
+            raise UnknownItemError("item", dropped[0], rule)
         return self.change_items(names)
 
     def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
-        """Return the same lists over other items, which must include all that are listed.
+        """Same lists over other items, which must include all that are listed.
 
         This changes the meaning of a top-K ranking: it now places its items before other items.
         `with_items` changes only the order in which the items are numbered.
@@ -521,7 +523,7 @@ class Rankings:
 
 
 def _format_ranking(one: Rankings) -> str:
-    """Return the line of one ranking: its target, its order, and what is special about it."""
+    """Line of one ranking: its target, its order, and what is special about it."""
     [order], target = one.orders(), one.targets[0]
     groups = [[group] if isinstance(group, str) else group for group in order[:PLACES_SHOWN]]
     for group in groups:

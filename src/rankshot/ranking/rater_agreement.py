@@ -48,7 +48,7 @@ DEFAULT_K = 10
 
 
 def concordance(rankings: Rankings) -> float | None:
-    r"""Return Kendall's W over the items that the rankings compare, corrected for ties and lengths.
+    r"""Kendall's W over the items that the rankings compare, corrected for ties and lengths.
 
     1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if they
     compare only some of the items; `agreement` returns the exact value. All rankings by one rater
@@ -91,7 +91,7 @@ def concordance(rankings: Rankings) -> float | None:
 
 
 def krippendorff_alpha(values: object, metric: str | None = None) -> float:
-    """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
+    """Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
     Parameters
     ----------
@@ -136,15 +136,15 @@ def krippendorff_alpha(values: object, metric: str | None = None) -> float:
     apart = np.subtract.outer(levels, levels) ** 2
     if metric == "nominal":
         apart = (apart > 0).astype(np.float64)
-    found = float(((counts @ apart * counts).sum(axis=1) / np.maximum(size - 1, 1)).sum())
+    observed = float(((counts @ apart * counts).sum(axis=1) / np.maximum(size - 1, 1)).sum())
     chance = float(total @ apart @ total) / max(float(size.sum()) - 1, 1.0)
     if not size.size:
         raise RankshotError("alpha needs two raters with values for the same unit")
-    return 1 - found / chance if chance else 1.0
+    return 1 - observed / chance if chance else 1.0
 
 
 def measure_concordance(rankings: Rankings) -> tuple[float | None, str]:
-    """Return W, and why there is none."""
+    """W, and why there is none."""
     rankings = prepare_raters(rankings)
     blocks = arrange_blocks(rankings)
     if isinstance(blocks, str):
@@ -165,19 +165,19 @@ class Blocks(NamedTuple):
     rank: Ints | None = None
 
     def measure(self, totals: Floats) -> Floats:
-        """Return AᵀMA of each row of totals; without a metric, AᵀA."""
+        """AᵀMA of each row of totals; without a metric, AᵀA."""
         scaled = totals if self.metric is None else totals @ self.metric
         return np.asarray(np.sum(scaled * totals, axis=-1))
 
     def find_most(self, rankings: Rankings) -> float:
-        """Return what AᵀMA of rankings can be at most; 0 if no ranking orders anything."""
+        """Largest AᵀMA that rankings can have; 0 if no ranking orders anything."""
         if self.rank is None:
             return _find_most(rankings)
         return float(self.measure(sum_deviations(rankings, self.rank)))
 
 
 def arrange_blocks(rankings: Rankings) -> Blocks | str:
-    """Return what W of the rankings of raters needs, or why there is no W."""
+    """Metric and order that W of the rankings of raters needs, or why there is no W."""
     raters = set(rankings.raters.tolist())
     if len(raters) < 2 and not (None in raters and has_pairs(rankings)):
         return "W needs the rankings of at least two raters"
@@ -245,13 +245,13 @@ def _find_most(rankings: Rankings) -> float:
 
 
 def deviations(rankings: Rankings) -> tuple[Floats, Floats]:
-    """Return the place of each entry, and of the items left out, less the mean of its ranking."""
+    """Place of each entry, and of the items left out, less the mean of its ranking."""
     of_rest = np.where(rankings.is_subset, 0, rankings.n_listed / 2)
     return middle_places(rankings) - rankings.n_compared[rankings.entry_rows] / 2, of_rest
 
 
 def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
-    """Return the totals of the items; with ``rank``, of rankings in this order of all items."""
+    """Totals of the items; with ``rank``, of rankings in this order of all items."""
     of_entries, of_rest = deviations(rankings)
     rows, codes = rankings.entry_rows, rankings.codes
     if rank is not None:
@@ -266,7 +266,7 @@ def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
 
 
 def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
-    """Return minus the covariance of the totals off the diagonal, and how much is compared."""
+    """Minus the covariance of the totals off the diagonal, and how much is compared."""
     of_entries, of_rest = deviations(rankings)
     n_compared = rankings.n_compared
     of_listed = np.bincount(rankings.entry_rows, of_entries**2, minlength=len(rankings))
@@ -283,7 +283,7 @@ def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
 
 
 def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
-    """Return the sum of sizes over rankings; the same set counts once for each rater."""
+    """Sum of sizes over rankings; the same set counts once for each rater."""
     alone = np.array([rater is None for rater in rankings.raters], bool)
     # A set has the sum of random numbers of its items.
     number = np.random.default_rng(0).integers(0, 2**62, rankings.n_items)
@@ -419,7 +419,7 @@ def summarize(
 
 
 def merge_rankings(rankings: Rankings, model: Any, *, cut: bool = True) -> Rankings:
-    """Return the consensus of the rankings of one target: the mode of the model fitted to them.
+    """Consensus of the rankings of one target: the mode of the model fitted to them.
 
     It is as long as the longest of them: nothing is known of later places of top-K lists. Without
     ``cut``, that of subset rankings has all items that are compared. Items that no ranking
@@ -440,7 +440,7 @@ def merge_rankings(rankings: Rankings, model: Any, *, cut: bool = True) -> Ranki
 
 
 def merge_by_kemeny(rankings: Rankings) -> Rankings:
-    """Return the Kemeny order of the rankings of one target, with ties.
+    """Kemeny order of the rankings of one target, with ties.
 
     Neighbours that equally many rankings prefer are tied. Items that no ranking has among its
     first K are left out.
@@ -502,7 +502,7 @@ def summarize_target(
 
 
 def keep_first_places(rankings: Rankings, consensus: Rankings, k: int) -> tuple[Rankings, Rankings]:
-    """Return the first k places of rankings and of a consensus, and only the items that are there.
+    """First k places of rankings and of a consensus, and only the items that are there.
 
     Other items are last for all: distances that count them look like agreement.
     """
@@ -516,18 +516,18 @@ def keep_first_places(rankings: Rankings, consensus: Rankings, k: int) -> tuple[
 def _sum_by_label(
     rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[Counter[Any], Counter[Any]]:
-    """Return the weighted sums of distances to the consensus, and the weights.
+    """Weighted sums of distances to the consensus, and the weights.
 
     They are those of each rater, or source, and of all rankings (None).
     """
     pairs = zip(rankings.raters, rankings.sources, strict=True)
     labels = np.array([rater or source for rater, source in pairs], object)
     distance = compare_common_items(rankings, consensus, k)[:, 0]
-    known = np.flatnonzero(~np.isnan(distance))
-    weights = rankings.weights[known]
+    compared = np.flatnonzero(~np.isnan(distance))
+    weights = rankings.weights[compared]
     far, count = Counter[Any](), Counter[Any]()
     for label, weight, sum_ in zip(
-        labels[known], weights.tolist(), (weights * distance[known]).tolist(), strict=True
+        labels[compared], weights.tolist(), (weights * distance[compared]).tolist(), strict=True
     ):
         for name in {label, None}:
             far[name] += sum_

@@ -136,7 +136,7 @@ def make_consensus(
     groups: list[NDArray[np.intp]],
     W: NDArray[np.float64] | None = None,
 ) -> Consensus:
-    """Return groups of item numbers, best first, as the consensus of rankings.
+    """Groups of item numbers, best first, as the consensus of rankings.
 
     ``W`` is their precedence, if it is known.
     """
@@ -145,8 +145,8 @@ def make_consensus(
     order = name_groups(groups, rankings.items)
     if W is None:
         return Consensus(order, partial(_measure_later, rankings, place))
-    found = _measure_places(W, place)
-    return Consensus(order, lambda: found)
+    score_and_gap = _measure_places(W, place)
+    return Consensus(order, lambda: score_and_gap)
 
 
 def kemeny(
@@ -207,7 +207,7 @@ def kemeny(
 
 
 def find_order(rankings: Rankings, method: Method, deadline: float = np.inf) -> Consensus:
-    """Return what `kemeny` does, without checks."""
+    """Consensus of rankings that need no checks."""
     if (own := only_order(rankings)) is not None:
         return Consensus(own, lambda: (0.0, 0.0))
     classes = _sort_classes(rankings)
@@ -216,14 +216,14 @@ def find_order(rankings: Rankings, method: Method, deadline: float = np.inf) -> 
     W = precedence(rankings, first)
     W *= sizes[:, None] * sizes
     if method == "exact":
-        found, gap = solve_exactly(W, deadline=deadline)
-        score = reversed_weight(W, found)
+        numbers, gap = solve_exactly(W, deadline=deadline)
+        score = reversed_weight(W, numbers)
     else:
-        found = adjacent_search(W) if method == "adjacent" else insertion_search(W)
-        score = reversed_weight(W, found)
+        numbers = adjacent_search(W) if method == "adjacent" else insertion_search(W)
+        score = reversed_weight(W, numbers)
         gap = _majority_gap(W, score)
-    found = settle_ties(W, found)
-    order = tuple(rankings.items[i] for number in found for i in classes[number])
+    numbers = settle_ties(W, numbers)
+    order = tuple(rankings.items[i] for number in numbers for i in classes[number])
     return Consensus(order, lambda: (score, gap))
 
 
@@ -244,7 +244,7 @@ def count_open_pairs(rankings: Rankings) -> int:
 
 
 def _require_deadline(time_limit: float | None, method: str) -> float:
-    """Return when to stop, as a time of `monotonic`, after a check of both options."""
+    """When to stop, as a time of `monotonic`, after a check of both options."""
     require_choice("method", method, METHODS)
     if time_limit is None:
         return np.inf
@@ -254,7 +254,7 @@ def _require_deadline(time_limit: float | None, method: str) -> float:
 
 
 def _sort_classes(rankings: Rankings) -> list[NDArray[np.intp]]:
-    """Return the items in classes of alike ones, in the canonical order of their first items.
+    """Items in classes of alike ones, in the canonical order of their first items.
 
     Some best order has the items of each class next to each other: moving all of them to the best
     place of any of them costs nothing. So classes are ordered instead of items.
@@ -278,7 +278,7 @@ def _measure_later(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, 
 
 
 def _measure_places(W: NDArray[np.float64], place: NDArray[np.intp]) -> tuple[float, float]:
-    """Return Kemeny's score of the items at these places, and how far it is above a bound."""
+    """Kemeny's score of the items at these places, and how far it is above a bound."""
     score = float(W.T[place[:, None] < place].sum())
     # Both orders of a tied pair are equally likely: it counts half. The diagonal of W is 0.
     score += float(W[place[:, None] == place].sum()) / 2
@@ -286,7 +286,7 @@ def _measure_places(W: NDArray[np.float64], place: NDArray[np.intp]) -> tuple[fl
 
 
 def _majority_gap(W: NDArray[np.float64], score: float) -> float:
-    """Return by how much a score exceeds a lower bound: every pair in its majority's order."""
+    """Excess of a score over a lower bound: every pair in its majority's order."""
     gap = score - float(np.triu(np.minimum(W, W.T), 1).sum())
     return gap if gap > 1e-12 * score else 0.0
 

@@ -44,7 +44,7 @@ SECONDS_PER_COLUMN = 2e-5
 
 
 def reversed_weight(W: Floats, order: Items) -> float:
-    """Return Kemeny's score: the weight of all pairs that the order reverses."""
+    """Kemeny's score: the weight of all pairs that the order reverses."""
     return float(np.tril(W[np.ix_(order, order)], -1).sum())
 
 
@@ -68,7 +68,7 @@ def insertion_search(W: Floats) -> Items:
 
 
 def _split(W: Floats) -> list[Items]:
-    """Return groups of items that are ordered separately."""
+    """Groups of items that are ordered separately."""
     return [np.arange(len(W))] if len(W) <= FEW_ITEMS else majority_groups(W > W.T)
 
 
@@ -165,10 +165,10 @@ def settle_ties(W: Floats, order: Items) -> Items:
     while swapped:
         swapped = False
         for first in (0, 1):
-            left = order[first : len(order) - 1 : 2]
-            right = order[first + 1 :: 2]
-            swap = np.flatnonzero((left > right) & indifferent[left, right])
-            left[swap], right[swap] = right[swap], left[swap]
+            earlier = order[first : len(order) - 1 : 2]
+            later = order[first + 1 :: 2]
+            swap = np.flatnonzero((earlier > later) & indifferent[earlier, later])
+            earlier[swap], later[swap] = later[swap], earlier[swap]
             swapped |= swap.size > 0
     return order
 
@@ -177,7 +177,7 @@ def settle_ties(W: Floats, order: Items) -> Items:
 
 
 def order_few(W: Floats) -> Items:
-    """Return the best order of at most `FEW_ITEMS` items; the first of several by item numbers.
+    """Best order of at most `FEW_ITEMS` items; the first of several by item numbers.
 
     The least cost of the items S that are left is that of S without its first item i, plus the
     weight of the rankings that place others of S before i. A set is a number, item i its i-th bit.
@@ -189,13 +189,13 @@ def order_few(W: Floats) -> Items:
         passed[1 << j : 2 << j] = passed[: 1 << j] + W[j]
     for sets, items, others in _sets_by_size(n):
         least[sets] = (least[others] + passed[others, items]).min(axis=1)
-    order, left = [], (1 << n) - 1
-    while left:
-        every = np.flatnonzero(left >> np.arange(n) & 1)
-        rest = left - (1 << every)
-        is_best = least[rest] + passed[rest, every] <= least[left] + slack
+    order, unplaced = [], (1 << n) - 1
+    while unplaced:
+        every = np.flatnonzero(unplaced >> np.arange(n) & 1)
+        rest = unplaced - (1 << every)
+        is_best = least[rest] + passed[rest, every] <= least[unplaced] + slack
         order.append(int(every[is_best.argmax()]))
-        left -= 1 << order[-1]
+        unplaced -= 1 << order[-1]
     return np.array(order, np.intp)
 
 
@@ -214,7 +214,7 @@ def _sets_by_size(n: int) -> list[tuple[Items, Items, Items]]:
 
 
 def solve_exactly(W: Floats, *, deadline: float = np.inf) -> tuple[Items, float]:
-    """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
+    """Order, and by how much at most its score exceeds the best: 0 is a proof.
 
     The order is never worse than that of `insertion_search`, unless the deadline, a time of
     `time.monotonic`, also stops this search.
@@ -288,11 +288,11 @@ class OrderProgram:
         self.limits = np.zeros(0)
 
     def start(self) -> Floats:
-        """Return the best x without any constraint."""
+        """Best x without any constraint."""
         return (self.cost <= 0).astype(float)
 
     def gap(self, score: float, bound: float) -> float:
-        """Return by how much at most a score exceeds the best, given a bound on all of them.
+        """Largest possible excess of a score over the best, given a bound on all of them.
 
         Scores differ by whole steps, so a bound is raised to the next possible score.
         """
@@ -311,14 +311,14 @@ class OrderProgram:
         return order
 
     def violated(self, x: Floats, deadline: float) -> tuple[Items, Floats] | None:
-        """Return the variables of the constraints that x violates, and by how much.
+        """Variables of the constraints that x violates, and by how much.
 
         That is positive where x_ij + x_jk - x_ik is above 1, and negative where it is below 0. None
         if the deadline passed meanwhile.
         """
         X = np.zeros(self.W.shape)
         X[self.i, self.j] = x
-        found = []
+        parts = []
         for i in range(len(X) - 2):
             if monotonic() > deadline:
                 return None
@@ -326,8 +326,8 @@ class OrderProgram:
             s = row[:, None] + X[i + 1 :, i + 1 :] - row
             excess = np.triu(np.where(s > 1 + TOLERANCE, s - 1, np.minimum(s + TOLERANCE, 0)), 1)
             j, k = np.nonzero(excess)
-            found.append((np.full(j.size, i), j + i + 1, k + i + 1, excess[j, k]))
-        i_s, j_s, k_s, excesses = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append((np.full(j.size, i), j + i + 1, k + i + 1, excess[j, k]))
+        i_s, j_s, k_s, excesses = (np.concatenate(part) for part in zip(*parts, strict=True))
         pairs = (i_s, j_s), (j_s, k_s), (i_s, k_s)
         return np.column_stack([self.number[pair] for pair in pairs]), excesses
 
@@ -346,7 +346,7 @@ class OrderProgram:
         self.limits = np.append(self.limits, excesses > 0)
 
     def solve(self, *, integer: bool, deadline: float) -> tuple[Floats, float] | None:
-        """Return the best x and a lower bound, or None if the deadline is reached.
+        """Best x and a lower bound, or None if the deadline is reached.
 
         Variables that are in no constraint keep their best values: SciPy's time grows with the
         number of variables.
@@ -374,16 +374,16 @@ class OrderProgram:
 
 
 def _prove(program: OrderProgram, order: Items, deadline: float) -> tuple[Items, float]:
-    """Return the best order found, and by how much at most its score exceeds the best."""
+    """Best order found, and by how much at most its score exceeds the best."""
     score, bound = reversed_weight(program.W, order), program.floor
     x = program.start()
     integer = False
     while program.gap(score, bound) > 0:
-        found = program.violated(x, deadline)
-        if found is None:
+        violations = program.violated(x, deadline)
+        if violations is None:
             break
-        if found[1].size:
-            program.add(*found)
+        if violations[1].size:
+            program.add(*violations)
         elif integer or np.all(np.minimum(x, 1 - x) < TOLERANCE):
             break
         else:
@@ -400,7 +400,7 @@ def _prove(program: OrderProgram, order: Items, deadline: float) -> tuple[Items,
 
 
 def common_step(differences: Floats) -> float:
-    """Return the largest number that divides all differences; 0 if they are not whole or half."""
+    """Largest number that divides all differences; 0 if they are not whole or half."""
     doubled = 2 * differences
     if np.abs(doubled).max(initial=0.0) > 2**53 or np.any(doubled % 1):
         return 0.0

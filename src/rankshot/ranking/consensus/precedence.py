@@ -23,7 +23,7 @@ DENSE_ADVANTAGE = 16
 
 
 def precedence(rankings: Rankings, among: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-    """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
+    """W, where ``W[i, j]`` is the weight of the rankings that place i before j.
 
     ``among``, if given, are the numbers of the items that are compared, in the order of W.
 
@@ -114,7 +114,7 @@ def _exact_in_float32(block: Rankings) -> bool:
 
 
 def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
-    """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair.
+    """Excess of counting a cut tie as a whole one: (1 - m/g) for each pair.
 
     ``table`` has the levels of the items that are compared.
     """
@@ -132,7 +132,7 @@ def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float
 
 
 def average_places(rankings: Rankings) -> NDArray[np.float64]:
-    """Return the mean place of every item, as a fraction of the ranking's length.
+    """Mean place of every item, as a fraction of the ranking's length.
 
     An item that no ranking lists has 1, which is after all others.
     """
@@ -141,13 +141,13 @@ def average_places(rankings: Rankings) -> NDArray[np.float64]:
 
 
 def item_weights(rankings: Rankings) -> NDArray[np.float64]:
-    """Return the weight of the rankings that list each item."""
+    """Weight of the rankings that list each item."""
     weights = rankings.weights[rankings.entry_rows]
     return np.bincount(rankings.codes, weights, minlength=rankings.n_items).astype(float)
 
 
 def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the place of each entry, and of what each top-K ranking leaves out.
+    """Place of each entry, and of what each top-K ranking leaves out.
 
     They are fractions of the number of items compared: the first place of C is 1/2 of C. Items
     that share a place have the mean of the places that they take.
@@ -160,7 +160,7 @@ def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float
 def _sum_places(
     rankings: Rankings,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weighted sum of the places of each item, and the weights that place and list it.
+    """Weighted sum of the places of each item, and the weights that place and list it.
 
     The items that a top-K ranking leaves out share a place, so only the listed ones are visited.
     """

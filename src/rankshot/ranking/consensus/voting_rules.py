@@ -160,7 +160,7 @@ def minimax(rankings: Rankings) -> Consensus:
 
 
 def condorcet_winner(rankings: Rankings) -> str | None:
-    """Return the item that beats every other one, or None if there is none.
+    """Item that beats every other one, or None if there is none.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def condorcet_winner(rankings: Rankings) -> str | None:
 
 
 def smith_set(rankings: Rankings) -> tuple[str, ...]:
-    """Return the smallest set of items that beat every item outside it (Smith 1973), by name.
+    """Smallest set of items that beat every item outside it (Smith 1973), by name.
 
     Parameters
     ----------
@@ -203,6 +203,6 @@ def smith_set(rankings: Rankings) -> tuple[str, ...]:
 
 
 def _find_majorities(W: Floats, rankings: Rankings) -> NDArray[np.bool_]:
-    """Return which item beats which by ``W``; the items that no ranking lists beat nothing."""
+    """Matrix of which item beats which by ``W``; the items that no ranking lists beat nothing."""
     listed = item_weights(rankings) > 0
     return np.asarray((W > W.T) | (listed[:, None] & ~listed))

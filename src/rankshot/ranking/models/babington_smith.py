@@ -113,7 +113,7 @@ class BabingtonSmith(Estimator):
 
     @classmethod
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[object]) -> BabingtonSmith:
-        """Return a model of ``items``; ``log_odds[i, j]`` are the log-odds that i precedes j."""
+        """Model of ``items``; ``log_odds[i, j]`` are the log-odds that i precedes j."""
         names = as_names(items)
         _, table = read_item_table(log_odds, names, "log_odds", square=True)
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
@@ -212,13 +212,13 @@ class BabingtonSmith(Estimator):
         return np.array([logsumexp(sums.log_weights(row_sums, k)) for k in lengths])
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking."""
+        """Log-probability of each ranking."""
         log_weight = self.log_weight(rankings)
         lengths, which = np.unique(rankings.lengths, return_inverse=True)
         return np.asarray(log_weight - self._log_normalizers(lengths.tolist())[which])
 
     def log_weight(self, rankings: Rankings) -> Floats:
-        """Return the unnormalised log-probability of each ranking, without log ψ.
+        """Unnormalised log-probability of each ranking, without log ψ.
 
         A tie means that the order of its items is unknown and every order is equally likely.
         """
@@ -284,7 +284,7 @@ def require_affordable(n_items: int, k: int) -> None:
 
 
 def _normalizers(f: Floats, weight_of_length: Floats) -> tuple[float, Floats]:
-    """Return Σ_k N_k log ψ_k, and its derivatives: the expected signed wins."""
+    """Σ_k N_k log ψ_k, and its derivatives: the expected signed wins."""
     lengths = np.flatnonzero(weight_of_length)
     sums = OrderSums(f, int(lengths.max()))
     row_sums = f.sum(axis=1)
@@ -340,7 +340,7 @@ class OrderSums:
         return np.concatenate(parts).astype(np.int16)
 
     def _log_term(self, subsets: NDArray[np.int16], last: int) -> Floats:
-        """Return log G(S - i) + Σ_{j ∈ S - i} f_ji, i being the ``last``-th item of each S."""
+        """Log G(S - i) + Σ_{j ∈ S - i} f_ji, i being the ``last``-th item of each S."""
         size = subsets.shape[1]
         item = subsets[:, last]
         log_term: Floats = self.log_sums[size - 1][self.number_without(subsets, last)]
@@ -350,7 +350,7 @@ class OrderSums:
         return log_term
 
     def number_without(self, subsets: NDArray[np.int16], last: int) -> Ints:
-        """Return the numbers of the subsets that lack their ``last``-th item."""
+        """Numbers of the subsets that lack their ``last``-th item."""
         number = np.zeros(len(subsets), np.int64)
         for other in range(subsets.shape[1]):
             if other != last:
@@ -359,11 +359,11 @@ class OrderSums:
         return number
 
     def log_weights(self, row_sums: Floats, size: int) -> Floats:
-        """Return log Σ_{orders of S} of the weight of S coming first: Σ_{i ∈ S} R_i + log G(S)."""
+        """Log Σ_{orders of S} of the weight of S coming first: Σ_{i ∈ S} R_i + log G(S)."""
         return np.asarray(row_sums[self.subsets[size]].sum(axis=1) + self.log_sums[size])
 
     def before_counts(self, mass: dict[int, Floats]) -> tuple[Floats, Floats]:
-        """Return how much of the mass lists each item, and each pair in each order."""
+        """Mass of the orders that list each item, and each pair in each order."""
         C = self.n_items
         listed, before = np.zeros(C), np.zeros((C, C))
         flow = np.zeros(0)
@@ -404,6 +404,6 @@ class OrderSums:
 
 
 def log_sum_of_choices(log_odds: Floats, row_sums: Floats, taken: int) -> Floats:
-    """Return log Σ over ordered choices of ``taken`` of a few items of their weights."""
+    """Log Σ over ordered choices of ``taken`` of a few items of their weights."""
     sums = OrderSums(log_odds, taken)
     return np.asarray(logsumexp(sums.log_weights(row_sums, taken), axis=0))

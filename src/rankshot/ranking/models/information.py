@@ -49,7 +49,7 @@ def require_estimable(rankings: Rankings) -> None:
 
 
 def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.bool_], str]:
-    """Return which items do not both win and lose against the largest group of those that do.
+    """Mask of the items that do not both win and lose against the largest group of those that do.
 
     ``before[i, j]`` is positive where item i came before j. The text says which are never placed
     before, or never after, others; "" if there are none.
@@ -59,9 +59,9 @@ def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.b
     return np.asarray(label != np.argmax(np.bincount(label))), text
 
 
-def _count_neighbours(given: Rankings) -> tuple[csr_array, int]:
-    """Return a matrix, positive where one item came before another, and how many ties K cuts."""
-    C, rankings = given.n_items, without_cut_ties(given)
+def _count_neighbours(every: Rankings) -> tuple[csr_array, int]:
+    """Matrix, positive where one item came before another, and how many ties K cuts."""
+    C, rankings = every.n_items, without_cut_ties(every)
     # Of these, the graph of "came right before" has the same connected parts, and is sparse.
     in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
     strict = rankings[in_line]
@@ -72,7 +72,7 @@ def _count_neighbours(given: Rankings) -> tuple[csr_array, int]:
     before = csr_array((np.ones(pairs.size), pairs % C, starts), shape=(C, C))
     if not in_line.all():
         before = before + csr_array(precedence(rankings[~in_line]))
-    return before, int((given.lengths < given.n_listed).sum())
+    return before, int((every.lengths < every.n_listed).sum())
 
 
 def without_cut_ties(rankings: Rankings) -> Rankings:
@@ -87,7 +87,7 @@ def without_cut_ties(rankings: Rankings) -> Rankings:
 
 
 def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[str, ...]) -> str:
-    """Return which groups of items are at the ends, or compared with no others."""
+    """Groups of items at the ends, or compared with no others, in words."""
     winner, loser = (label[ends] for ends in before.nonzero())
     apart = winner != loser
     sizes = np.bincount(label)
@@ -113,10 +113,10 @@ class WorthLikelihood(Protocol):
     size: int
 
     def evaluate(self, b: Floats, /) -> Point:
-        """Return the log-likelihood and its gradient."""
+        """Log-likelihood and its gradient."""
 
     def information(self, b: Floats, /) -> Floats:
-        """Return minus the matrix of second derivatives."""
+        """Minus the matrix of second derivatives."""
 
 
 def maximize_worths(
@@ -143,7 +143,7 @@ def maximize_worths(
 
 
 def find_flat(likelihood: WorthLikelihood, values: Floats) -> Floats:
-    """Return the directions in which a log-likelihood has no curvature left, as columns."""
+    """Directions in which a log-likelihood has no curvature left, as columns."""
     least = FLAT * likelihood.information(np.zeros_like(values)).trace()
     curvatures, directions = np.linalg.eigh(likelihood.information(values))
     return np.asarray(directions[:, curvatures < least])
@@ -155,7 +155,7 @@ def find_flat(likelihood: WorthLikelihood, values: Floats) -> Floats:
 def invert_information(
     information: Floats, items: tuple[str, ...], penalty: float = 0, labels: tuple[str, ...] = ()
 ) -> Floats:
-    """Return the covariance of log-worths that add up to zero, and of other parameters.
+    """Covariance of log-worths that add up to zero, and of other parameters.
 
     ``labels`` name the parameters in messages; those without a name are tie parameters.
 
@@ -182,7 +182,7 @@ def invert_information(
 
 
 def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
-    """Return the inverse of a positive definite matrix, with rows of any scale."""
+    """Inverse of a positive definite matrix, with rows of any scale."""
     if not names:
         return curvature
     own = np.diag(curvature)
@@ -222,13 +222,13 @@ def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
 
 
 def variances_of_differences(covariance: Floats) -> Floats:
-    """Return the variance of the difference of each two log-worths."""
+    """Variance of the difference of each two log-worths."""
     variances = np.diag(covariance)
     return np.asarray(variances[:, None] + variances - 2 * covariance)
 
 
 def find_quasi_variances(covariance: Floats) -> Floats:
-    r"""Return the quasi-variances of Firth and de Menezes: one number per item.
+    r"""Quasi-variances of Firth and de Menezes: one number per item.
 
     The variance of a difference of two log-worths is about the sum of theirs. They minimise, over
     the pairs of items, the squares of
@@ -247,7 +247,7 @@ def find_quasi_variances(covariance: Floats) -> Floats:
     q = np.where(pairs, wanted, 0.0).sum(axis=1) / (2 * max(C - 1, 1))
 
     def add_up(q: Floats) -> tuple[Floats, Floats]:
-        """Return the log-ratios, and 1 / (q_i + q_j)."""
+        """Log-ratios, and 1 / (q_i + q_j)."""
         sums = np.where(pairs, q[:, None] + q, 1.0)
         return np.log(sums / wanted), np.where(pairs, 1 / sums, 0.0)
 

@@ -109,7 +109,7 @@ class Mallows(Estimator):
 
     @classmethod
     def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
-        """Return a fitted model with a ``center`` (all items, best first) and a ``spread``.
+        """Fitted model with a ``center`` (all items, best first) and a ``spread``.
 
         Examples
         --------
@@ -194,7 +194,7 @@ class Mallows(Estimator):
 
 
 def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = None) -> Floats:
-    r"""Return log φ(λ), which is Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
+    r"""Log φ(λ), which is Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
 
     Parameters
     ----------
@@ -222,14 +222,14 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
 
 
 def log_phi(spread: float, sizes: Ints) -> Floats:
-    """Return log φ_m(λ) for every stage size m."""
+    """Log φ_m(λ) for every stage size m."""
     if spread == 0:
         return np.asarray(np.log(sizes))
     return np.asarray(np.log(-np.expm1(-spread * sizes)) - np.log(-np.expm1(-spread)))
 
 
 def mean_passed(spread: float, sizes: Ints) -> Floats:
-    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), also exact for small λ."""
+    """E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), also exact for small λ."""
     m = sizes.astype(float)
     if spread < 0.5:
         # The poles of the two terms at zero cancel.
@@ -239,7 +239,7 @@ def mean_passed(spread: float, sizes: Ints) -> Floats:
 
 
 def pole_remainder(x: Floats) -> Floats:
-    """Return 1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
+    """1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
     small = np.abs(x) < 0.1
     safe = np.where(small, 1.0, x)
     with np.errstate(over="ignore"):
@@ -301,7 +301,7 @@ class MallowsStatistics:
             self.cuts.append((row[these], CutTies(m, passed[sorted_entries], weights)))
 
     def log_prob(self, spread: float) -> Floats:
-        """Return the log-probability of each ranking."""
+        """Log-probability of each ranking."""
         result = -_times(spread, self.distance)
         own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
         np.add.at(result, self.tied_row, own[self.tied_taken])
@@ -311,7 +311,7 @@ class MallowsStatistics:
         return np.asarray(result - normalizer - self.log_ways)
 
     def add_up(self, weights: Floats) -> MallowsSums:
-        """Return the sufficient statistics of all rankings, with these weights, for the spread."""
+        """Sufficient statistics of all rankings, with these weights, for the spread."""
         n = self.n_items + 1
         return MallowsSums(
             float(weights @ self.distance),
@@ -344,7 +344,7 @@ class MallowsSums(NamedTuple):
     cuts: list[CutTies]
 
     def log_likelihood(self, spread: float) -> float:
-        """Return the weighted sum of `MallowsStatistics.log_prob`."""
+        """Weighted sum of `MallowsStatistics.log_prob`."""
         n_items = len(self.by_length) - 1
         own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, n_items + 1))))
         normalizers = mallows_log_normalizer(spread, n_items, np.arange(n_items + 1))
@@ -353,7 +353,7 @@ class MallowsSums(NamedTuple):
         return value + sum(float(cut.weights @ _log_drawn(spread, cut)[0]) for cut in self.cuts)
 
     def slope(self, spread: float) -> float:
-        """Return the derivative of the log-likelihood in the spread."""
+        """Derivative of the log-likelihood in the spread."""
         sizes = np.arange(1, len(self.by_length))
         mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
         # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
@@ -391,7 +391,7 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
 
 
 def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
-    """Return log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
+    """Log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
 
     The sum goes through the tie in the centre's order. If j of the first t items were drawn, the
     next one, if drawn, passes over t - j items of the tie and over ``passed`` items outside it.
@@ -413,7 +413,7 @@ def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
 
 
 def _times(spread: float, cost: Ints | Floats) -> Floats:
-    """Return λ cost, with 0 for no cost even at an infinite spread."""
+    """λ cost, with 0 for no cost even at an infinite spread."""
     with np.errstate(invalid="ignore"):
         return np.where(cost > 0, spread * cost, 0.0)
 
@@ -451,7 +451,7 @@ def _draw_passed(
 
 
 def _place(passed: NDArray[np.int32], n_items: int) -> NDArray[np.intp]:
-    """Return the centre's ranks of the items placed, one row per stage.
+    """Centre's ranks of the items placed, one row per stage.
 
     V_j numbers an item among those left at stage j. To go back one stage, the item placed there
     is put back among them: all later numbers from its own on increase by one.

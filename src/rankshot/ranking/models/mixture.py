@@ -186,14 +186,14 @@ class RankingMixture(Estimator):
         return runs[0]
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking, if nothing is known about its rater."""
+        """Log-probability of each ranking, if nothing is known about its rater."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         joint = log_probs_of(self.models_, rankings) + log_shares(self.weights_)
         return np.asarray(logsumexp(joint, axis=1))
 
     def predict_proba(self, rankings: Rankings) -> Floats:
-        """Return the probability of each group, one row per ranking.
+        """Probability of each group, one row per ranking.
 
         All rankings by a rater are used, and have the same row. Rankings that are impossible in
         every group give no information about the group: their row is ``weights_``.
@@ -206,11 +206,11 @@ class RankingMixture(Estimator):
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
 
     def predict(self, rankings: Rankings) -> NDArray[np.intp]:
-        """Return the number of the most probable group, one per ranking; 0 is the largest."""
+        """Number of the most probable group, one per ranking; 0 is the largest."""
         return np.asarray(self.predict_proba(rankings).argmax(axis=1))
 
     def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
-        """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
+        """Log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
         unit, exponents, _ = assign_units(rankings)
         log_probs = log_probs_of(self.models_, rankings)
         # A ranking of weight 0 says nothing, even if it is impossible.
@@ -230,7 +230,7 @@ def _choose_model(model: object) -> PlackettLuce | Mallows:
 
 
 def _most_groups(counts: Floats) -> int:
-    """Return the largest number of groups for this many raters; sums of weights are not exact."""
+    """Largest number of groups for this many raters; sums of weights are not exact."""
     return max(1, int(float(counts.sum()) * (1 + 1e-9)))
 
 
@@ -385,12 +385,12 @@ def _stretch(before: Floats, after: Floats, length: float) -> Floats:
 
 
 def log_probs_of(models: list[PlackettLuce | Mallows], rankings: Rankings) -> Floats:
-    """Return the log-probability of each ranking, one column per model."""
+    """Log-probability of each ranking, one column per model."""
     return np.column_stack([model.log_prob(rankings) for model in models])
 
 
 def log_shares(shares: Floats) -> Floats:
-    """Return logarithms; a group may be empty."""
+    """Logarithms; a group may be empty."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares))
 
@@ -399,7 +399,7 @@ def log_shares(shares: Floats) -> Floats:
 
 
 def assign_units(rankings: Rankings) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return the units of rankings: raters with all of theirs, or each ranking."""
+    """Units of rankings: raters with all of theirs, or each ranking."""
     rater, weights = number_labels(rankings.raters), rankings.weights
     owned, n_raters = rater > 0, int(rater.max(initial=0))
     unit = np.where(owned, rater, n_raters + np.cumsum(~owned)) - 1
@@ -499,11 +499,11 @@ class GroupChoice:
         return self.n_groups == self.n_groups_aic
 
     def __repr__(self) -> str:
-        """Return a table, one line per number of groups."""
-        found = f"{format_count(self.n_groups, 'group')} by BIC"
+        """Table, one line per number of groups."""
+        verdict = f"{format_count(self.n_groups, 'group')} by BIC"
         if not self.is_clear:
-            found += f", {self.n_groups_aic} by AIC: the number of groups is unclear"
-        lines = [found, "  groups  log-likelihood  parameters         BIC"]
+            verdict += f", {self.n_groups_aic} by AIC: the number of groups is unclear"
+        lines = [verdict, "  groups  log-likelihood  parameters         BIC"]
         columns = self.log_likelihood, self.n_parameters, self.bic
         for row, (value, n, bic) in enumerate(zip(*columns, strict=True), 1):
             lines.append(f"  {row:6}  {value:14.2f}  {n:10}  {bic:10.2f}")

@@ -93,17 +93,17 @@ class WorthModel(Estimator, ABC):
         require_number("tol", self.tol, least=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
 
-    def _take_parameters(self, found: Optimum) -> Floats:
-        """Return what a solver found; warn if it did not converge."""
-        self.n_iter_ = found.n_iter
-        if not found.converged:
+    def _take_parameters(self, optimum: Optimum) -> Floats:
+        """Parameters of a solution; warn if the solver did not converge."""
+        self.n_iter_ = optimum.n_iter
+        if not optimum.converged:
             advice = "raise max_iter"
-            if found.n_iter < self.max_iter:
+            if optimum.n_iter < self.max_iter:
                 advice = "rounding errors hide further improvement; pass weights that differ less"
             warn_of_convergence(
-                f"the fit did not converge in {found.n_iter} iterations: {advice}", stacklevel=3
+                f"the fit did not converge in {optimum.n_iter} iterations: {advice}", stacklevel=3
             )
-        return found.parameters
+        return optimum.parameters
 
     def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> Self:
         self.items_ = items
@@ -119,10 +119,10 @@ class WorthModel(Estimator, ABC):
 
     @abstractmethod
     def covariance(self, rankings: Rankings) -> Floats:
-        """Return the covariance of ``log_worths_``, which add up to zero."""
+        """Covariance of ``log_worths_``, which add up to zero."""
 
     def standard_errors(self, rankings: Rankings) -> Floats:
-        """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""
+        """Standard errors of ``log_worths_`` fitted to ``rankings``."""
         return np.sqrt(np.diag(self.covariance(rankings)))
 
 
@@ -191,7 +191,7 @@ class PlackettLuce(WorthModel):
 
     @classmethod
     def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
-        """Return a fitted model with given ``worths``.
+        """Fitted model with given ``worths``.
 
         Examples
         --------
@@ -227,9 +227,9 @@ class PlackettLuce(WorthModel):
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, weight) / weight
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
-        found = maximize_likelihood(likelihood, penalty, tol, self.max_iter)
-        theta = self._take_parameters(found)
-        self.log_likelihood_ = weight * (found.value + float(penalty @ theta**2) / 2)
+        optimum = maximize_likelihood(likelihood, penalty, tol, self.max_iter)
+        theta = self._take_parameters(optimum)
+        self.log_likelihood_ = weight * (optimum.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
 
     def improve(self, rankings: Rankings) -> PlackettLuce:
@@ -241,7 +241,7 @@ class PlackettLuce(WorthModel):
         _, first = np.unique(class_of, return_index=True)
         weight = float(rankings.weights.sum())
         likelihood = Likelihood(replace(rankings, weights=rankings.weights / weight), class_of)
-        found = maximize(
+        optimum = maximize(
             likelihood.evaluate,
             likelihood.information,
             self.log_worths_[first],
@@ -249,7 +249,7 @@ class PlackettLuce(WorthModel):
             invariant=np.ones(first.size),
             max_iter=1,
         )
-        return copy(self)._with_log_worths(rankings.items, found.parameters[class_of])
+        return copy(self)._with_log_worths(rankings.items, optimum.parameters[class_of])
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Log-probability of each ranking, accurate for any ratio of worths."""
@@ -257,7 +257,7 @@ class PlackettLuce(WorthModel):
         return log_prob(require_rankings(rankings), self.items_, self.log_worths_)
 
     def covariance(self, rankings: Rankings) -> Floats:
-        """Return the covariance of ``log_worths_``, from the information in ``rankings``.
+        """Covariance of ``log_worths_``, from the information in ``rankings``.
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. The variance of the difference between items i and j, which does not depend
@@ -312,8 +312,8 @@ def maximize_likelihood(
     """
 
     def curvature(theta: Floats) -> Floats | Curvature:
-        found = likelihood.curvature(theta)
-        return found.toarray() if theta.size <= SMALL else found
+        matrix = likelihood.curvature(theta)
+        return matrix.toarray() if theta.size <= SMALL else matrix
 
     equal = np.zeros(likelihood.counts.size)
     _, expected = likelihood.value_and_expected(equal)
@@ -329,7 +329,7 @@ def maximize_likelihood(
 
 
 def _mm_step(wins: Floats, expected: Floats, penalty: Floats) -> Floats:
-    """Return log-worths after one step of Hunter's MM algorithm from equal worths.
+    """Log-worths after one step of Hunter's MM algorithm from equal worths.
 
     It maximises a minorising function, one log-worth at a time. The maximum is where
     wins_i - expected_i e^θ - η θ = 0: without the penalty η, e^θ is wins_i / expected_i; with it,
@@ -348,7 +348,7 @@ def _mm_step(wins: Floats, expected: Floats, penalty: Floats) -> Floats:
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:
-    """Return the columns of the k smallest numbers of each row, in order."""
+    """Columns of the k smallest numbers of each row, in order."""
     if k == times.shape[1]:
         return np.argsort(times, axis=1)
     columns = np.argpartition(times, k, axis=1)[:, :k]
@@ -394,7 +394,7 @@ class Curvature:
     pairs: Floats | csr_array
 
     def __add__(self, other: Curvature) -> Curvature:
-        """Return the curvature of both log-likelihoods, at the same log-worths."""
+        """Curvature of both log-likelihoods, at the same log-worths."""
         return Curvature(
             self.worths,
             self.everywhere + other.everywhere,
@@ -403,7 +403,7 @@ class Curvature:
         )
 
     def toarray(self) -> Floats:
-        """Return the matrix."""
+        """Matrix."""
         pairs = self.pairs if isinstance(self.pairs, np.ndarray) else self.pairs.toarray()
         crossed = np.outer(self.worths, self._beside)
         both = pairs + crossed + crossed.T
@@ -411,12 +411,12 @@ class Curvature:
         return np.asarray(np.diag(both.sum(axis=1)) - both)
 
     def diagonal(self) -> Floats:
-        """Return the diagonal of the matrix."""
+        """Diagonal of the matrix."""
         own = self.pairs.diagonal() + 2 * self.worths * self._beside
         return np.asarray(self._row_sums - own)
 
     def __matmul__(self, vector: Floats) -> Floats:
-        """Return the product of the matrix and a vector."""
+        """Product of the matrix and a vector."""
         return np.asarray(self._row_sums * vector - self._multiply(vector))
 
     @cached_property
@@ -429,7 +429,7 @@ class Curvature:
         return self._multiply(np.ones_like(self.worths))
 
     def _multiply(self, vector: Floats) -> Floats:
-        """Return B times a vector."""
+        """B times a vector."""
         product = self.pairs @ vector
         product += self.worths * (self._beside @ vector)
         product += self._beside * (self.worths @ vector)
@@ -437,7 +437,7 @@ class Curvature:
 
 
 def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats) -> Curvature:
-    """Return the curvature of the log-likelihood of some blocks."""
+    """Curvature of the log-likelihood of some blocks."""
     C = len(theta)
     worths: Floats = np.asarray(counts * np.exp(theta), np.float64)
     everywhere, left_out = 0.0, np.zeros(C + 1)
@@ -474,7 +474,7 @@ class _PairTable:
             self._add_up()
 
     def total(self) -> Floats | csr_array:
-        """Return the sums."""
+        """Sums."""
         if self._waiting:
             self._add_up()
         half = self.half[:-1, :-1]
@@ -494,7 +494,7 @@ class _PairTable:
 
 
 def _sum_choices(block: Block, sums: BlockSums, table: _PairTable, left_out: Floats) -> Floats:
-    """Return r of each cell; add the tied pairs to the table of P, and what ties add to y."""
+    """R of each cell; add the tied pairs to the table of P, and what ties add to y."""
     order = block.order
     rate = np.zeros(order.shape)
     rate[: block.depth] = block.choices / sums.totals**2
@@ -520,7 +520,7 @@ def _sum_choices(block: Block, sums: BlockSums, table: _PairTable, left_out: Flo
 def _sum_listed(
     block: Block, worths: Floats, rate: Floats, table: _PairTable, left_out: Floats
 ) -> float:
-    """Return E; add the pairs that a ranking lists to the table of P, and the rest to y."""
+    """E; add the pairs that a ranking lists to the table of P, and the rest to y."""
     order, has_rest = block.order, block.stages.has_rest
     whole = rate[-1] * has_rest
     for i in range(len(order) - 1):
@@ -534,7 +534,7 @@ def _sum_listed(
 
 
 def _sum_complete(block: Block, rate: Floats) -> Floats:
-    """Return Σ r of the earlier one of two classes, where all of them are laid out."""
+    """Σ r of the earlier one of two classes, where all of them are laid out."""
     C = block.n_classes
     running = np.zeros((C + 1, len(block.weights)))
     running[block.order, np.arange(len(block.weights))] = rate
@@ -572,7 +572,7 @@ class Likelihood:
         self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the log-likelihood, and the expected number of times each class is chosen."""
+        """Log-likelihood, and the expected number of times each class is chosen."""
         theta = theta - theta.max()
         value, expected = 0.0, np.zeros(self.n_classes)
         for block in self._split(theta):
@@ -582,16 +582,16 @@ class Likelihood:
         return value, expected
 
     def curvature(self, theta: Floats) -> Curvature:
-        """Return minus the second derivatives, as a matrix that need not be dense."""
+        """Minus the second derivatives, as a matrix that need not be dense."""
         theta = theta - theta.max()
         return sum_curvature(self._split(theta), self.counts, theta)
 
     def information(self, theta: Floats) -> Floats:
-        """Return minus the matrix of second derivatives."""
+        """Minus the matrix of second derivatives."""
         return self.curvature(theta).toarray()
 
     def evaluate(self, theta: Floats) -> Point:
-        """Return the log-likelihood and its gradient."""
+        """Log-likelihood and its gradient."""
         span = float(theta.max() - theta.min())
         if span > WIDEST_RANGE:
             return Point(-np.inf, np.zeros_like(theta))

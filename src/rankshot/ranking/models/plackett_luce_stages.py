@@ -134,7 +134,7 @@ def build_stages(
 
 
 def _log_prob(stages: Stages, theta: Floats) -> Floats:
-    """Return the log-probability of each ranking of single items, for any ratio of worths.
+    """Log-probability of each ranking of single items, for any ratio of worths.
 
     All is in logarithms. The remaining worth at each stage is summed from the last item up, never
     as the total minus the worth of the placed items: that difference has no correct digits if the
@@ -166,7 +166,7 @@ def _log_prob(stages: Stages, theta: Floats) -> Floats:
 
 
 def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Floats:
-    """Return the log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
+    """Log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
     rankings = rankings.with_items(items)
     result = np.empty(len(rankings))
     for rows, complete in _split_by_rest(rankings, theta):
@@ -244,7 +244,7 @@ class Block:
         self._last_split: tuple[NDArray[np.bool_], list[Block]] | None = None
 
     def split(self, theta: Floats) -> list[Block]:
-        """Return blocks of the same rankings, in which no rest is too small at these log-worths."""
+        """Blocks of the same rankings, in which no rest is too small at these log-worths."""
         if self.complete or not self.has_rest:
             return [self]
         # Which part of the total worth the classes have that a ranking does not list.
@@ -295,7 +295,7 @@ class Block:
         return sums
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the weighted sum of `log_prob`, and the expected choices.
+        """Weighted sum of `log_prob`, and the expected choices.
 
         A fit spends most of its time here: plain sums of worths are several times faster than
         logarithms.
@@ -312,7 +312,7 @@ class Block:
         return float(self.weights @ sums.log_probs), expected
 
     def gradients(self, theta: Floats) -> tuple[csr_array, Floats]:
-        """Return the derivatives of each ranking, times its weight, as `Gradients` has them."""
+        """Derivatives of each ranking, times its weight, as `Gradients` has them."""
         of_cells, lost, tied = self._expect(self.sum_up(theta))
         slopes = -of_cells
         slopes[: self.depth] += self.choices
@@ -326,7 +326,7 @@ class Block:
         return listed, lost
 
     def _expect(self, sums: BlockSums) -> tuple[Floats, Floats, list[Floats]]:
-        """Return how often items are expected to be chosen.
+        """Expected choices of items.
 
         First the expectations of the cells of ``order``, then what all classes have in proportion
         to their worths, and the slopes of each tie in the log-worths of its members: observed minus
@@ -378,7 +378,7 @@ class Gradients(NamedTuple):
 
 
 def find_gradients(rankings: Rankings, theta: Floats) -> Gradients:
-    """Return the derivatives of `log_prob` in the log-worths ``theta`` of ``rankings.items``."""
+    """Derivatives of `log_prob` in the log-worths ``theta`` of ``rankings.items``."""
     theta = theta - theta.max()
     plain = replace(rankings, weights=np.ones(len(rankings)))
     parts: list[csr_array] = []

@@ -74,7 +74,7 @@ class Units(NamedTuple):
 
 
 def find_units(rater: NDArray[np.int64], weights: Floats, number: NDArray[np.intp]) -> Units:
-    """Return whose rankings belong together; raters have numbers from 1, and 0 is nobody.
+    """Whose rankings belong together; raters have numbers from 1, and 0 is nobody.
 
     ``number`` is that of each ranking among the different ones. If all rankings are of one rater,
     each is a unit of its own: they say nothing about other raters.
@@ -110,7 +110,7 @@ class Squares(NamedTuple):
 
 
 def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> Squares:
-    """Return the sum of squares of units.
+    """Sum of squares of units.
 
     ``gradients`` and ``weights`` are those of the different rankings.
     """
@@ -157,12 +157,14 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> Squares:
 
 
 def _add_up(units: Units, weights: Floats, rows: csr_array, n: int) -> Floats | csr_array:
-    """Return the sum of the rows of each unit: dense if that is not large, otherwise sparse."""
+    """Sum of the rows of each unit: dense if that is not large, otherwise sparse."""
     P, width = rows.shape[1], rows.nnz // rows.shape[0]
     if n * P > DENSE_CELLS or not width or np.any(np.diff(rows.indptr) != width):
-        found = csr_array((weights, (units.unit, units.number)), shape=(n, rows.shape[0])) @ rows
-        found.sort_indices()
-        return found if n * P > DENSE_CELLS else found.toarray()
+        sums_of_units = (
+            csr_array((weights, (units.unit, units.number)), shape=(n, rows.shape[0])) @ rows
+        )
+        sums_of_units.sort_indices()
+        return sums_of_units if n * P > DENSE_CELLS else sums_of_units.toarray()
     # Rows of equal lengths, such as those of votes, are added up without a sparse product.
     columns, values = rows.indices.reshape(-1, width), rows.data.reshape(-1, width)
     sums = np.zeros(n * P)
@@ -186,13 +188,13 @@ class _Cells(NamedTuple):
     column: NDArray[np.int32] | None
 
     def add(self, values: Floats, P: int) -> Floats:
-        """Return the sum of each column, over all copies."""
+        """Sum of each column, over all copies."""
         if self.column is None:
             return np.asarray(self.copies @ values)
         return np.bincount(self.column, self.copies * values, P).astype(float)
 
     def spread(self, of_columns: Floats) -> Floats:
-        """Return the number of each cell's column."""
+        """Number of each cell's column."""
         return of_columns if self.column is None else of_columns[self.column]
 
 
@@ -213,7 +215,7 @@ def _list_cells(tables: list[Any], copies: Floats) -> Iterator[_Cells]:
 def _find_factors(
     tables: list[Any], joint: Floats, total: Floats, copies: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Return what s is multiplied by, degrees of freedom for each column, and a ratio.
+    """Factors of s, degrees of freedom for each column, and a ratio.
 
     It is that of the squares of s to what they are by chance alone.
 
@@ -246,12 +248,12 @@ def _find_factors(
     for cells in _list_cells(tables, copies):
         square, a = cells.h**2, cells.h / cells.spread(total)
         w = cells.q + tau * square
-        left = w * (1 - 2 * a) + cells.spread(all_w) * square
+        remaining = w * (1 - 2 * a) + cells.spread(all_w) * square
         # Nothing is left of a unit that has all information.
-        known = left > ROUNDING * w
-        correction = np.divide(w, left, out=np.zeros_like(w), where=known)
+        is_known = remaining > ROUNDING * w
+        correction = np.divide(w, remaining, out=np.zeros_like(w), where=is_known)
         factors.append(np.sqrt(correction * cells.spread(scale)))
-        a *= known
+        a *= is_known
         b = a**2 / (1 - a)
         sums += [cells.add(each, P) for each in (a, a**2, b, b**2)]
     a1, a2, b1, b2 = sums
@@ -260,7 +262,7 @@ def _find_factors(
 
 
 def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) -> Floats:
-    """Return the covariance of the same log-worths, minus their mean over all or some items."""
+    """Covariance of the same log-worths, minus their mean over all or some items."""
     shifted = covariance - covariance[some].mean(axis=0)
     return np.asarray(shifted - shifted[:, some].mean(axis=1, keepdims=True))
 
@@ -268,7 +270,7 @@ def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) ->
 def keep_least_errors(
     covariance: Floats, inverse: Floats, one_sided: NDArray[np.bool_], degrees: Floats
 ) -> Floats:
-    """Return the covariance, with at least the error of the model for some items.
+    """Covariance, with at least the error of the model for some items.
 
     The derivatives of items that always won or always lost are nearly 0, and so are those of items
     that a single rater has compared, who has no degrees of freedom.
@@ -278,12 +280,12 @@ def keep_least_errors(
     if not some.any() or some.all():
         return covariance if not some.any() else inverse
     # Relative to the other items, the errors of these are those of no other.
-    found = centre(covariance[:C, :C], ~some)
-    own, least = np.diag(found), np.diag(centre(inverse[:C, :C], ~some))
+    centred = centre(covariance[:C, :C], ~some)
+    own, least = np.diag(centred), np.diag(centre(inverse[:C, :C], ~some))
     # Rounding cannot be scaled: such items have an error of their own.
     lost = some & (own <= ROUNDING * least)
     ratio = np.divide(least, own, out=np.ones(C), where=some & ~lost)
     factor = np.where(lost, 0.0, np.sqrt(np.maximum(ratio, 1.0)))
     covariance = covariance.copy()
-    covariance[:C, :C] = centre(factor[:, None] * found * factor + np.diag(lost * least))
+    covariance[:C, :C] = centre(factor[:, None] * centred * factor + np.diag(lost * least))
     return covariance

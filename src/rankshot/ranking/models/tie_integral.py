@@ -39,7 +39,7 @@ CLASS_MARGIN = 44.0
 def tied_log_prob(
     log_worths: Floats, log_rest: Floats, taken: int, tolerance: float = 1e-14
 ) -> Floats:
-    """Return the log-probability that ``taken`` of the tied items precede all of the rest.
+    """Log-probability that ``taken`` of the tied items precede all of the rest.
 
     The nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
     are computed for the first few of them only: twice the time means q + q (1 - q) instead of
@@ -71,7 +71,7 @@ def _integrate_by_octaves(ratios: Floats, taken: int, x: Floats) -> Floats:
 
 
 def ring_by_octaves(rates: Floats, x: Floats) -> Floats:
-    """Return the probability q that items of these rates have rung, with the nodes first.
+    """Probability q that items of these rates have rung, with the nodes first.
 
     Twice the time means q + q (1 - q) instead of q: only the first octave needs exponentials. The
     sum reaches 1, where the product q (2 - q) would stay one rounding error below it.
@@ -102,7 +102,7 @@ def _fill_octaves(lowest: float, highest: float, octave: int) -> Floats:
 
 @lru_cache
 def _nodes_per_octave(taken: int, tolerance: float) -> int:
-    """Return how many nodes of the trapezoidal rule an octave needs.
+    """Number of nodes of the trapezoidal rule an octave needs.
 
     Of the integrand of slow items, exp((m + 1) x - e^x), the rule with the step h leaves the
     error 2 |Γ(m + 1 + 2πi/h)| / Γ(m + 1). No group has a sharper integrand.
@@ -117,7 +117,7 @@ def _nodes_per_octave(taken: int, tolerance: float) -> int:
 
 
 def integrate_logs(ratios: Floats, taken: int) -> Floats:
-    """Return the same as `tied_log_prob`, from ratios (g, n) of any size, all in logarithms."""
+    """Same as `tied_log_prob`, from ratios (g, n) of any size, all in logarithms."""
     size = len(ratios)
     x = place_nodes(size, _lowest(float(ratios.max()) + np.log(size), taken))
     y = ratios.T[:, :, None] + x
@@ -144,7 +144,7 @@ def integrate_logs(ratios: Floats, taken: int) -> Floats:
 
 
 def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
-    """Return the x below which the integrand is negligible, exp of ``negligible``.
+    """X below which the integrand is negligible, exp of ``negligible``.
 
     To the left, where hardly any item has rung, it decreases like exp((m + 1) x).
     """
@@ -152,7 +152,7 @@ def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
 
 
 def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
-    """Return nodes of the trapezoidal rule for a group of this size, in whole octaves."""
+    """Nodes of the trapezoidal rule for a group of this size, in whole octaves."""
     # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
     width = 1 / np.sqrt(size + 1)
     highest = np.log(size + 1 + 10 / width + 40)
@@ -160,14 +160,14 @@ def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
 
 
 def _at_least(rung: Floats, count: int) -> Floats:
-    """Return P(N ≥ count), over axis 1."""
+    """P(N ≥ count), over axis 1."""
     if count == rung.shape[1]:
         return np.asarray(rung.prod(axis=1))
     return np.asarray(_count_rung(rung, count)[-1])
 
 
 def _count_rung(rung: Floats, most: int) -> Floats:
-    """Return P(N = c) for c < ``most`` and, last, P(N ≥ ``most``), over axis 1."""
+    """P(N = c) for c < ``most`` and, last, P(N ≥ ``most``), over axis 1."""
     n, size, nodes = rung.shape
     state, arrived = np.zeros((most + 1, n, nodes)), np.empty((most, n, nodes))
     state[0] = 1
@@ -330,7 +330,7 @@ class _SomeRung:
         )
 
     def _count_rung(self, less: int) -> Floats:
-        """Return P(0, …, m - 1 items have rung) of each class, without ``less`` of its items."""
+        """P(0, …, m - 1 items have rung) of each class, without ``less`` of its items."""
         counts = np.maximum(self._counts - less, 0)
         rung = np.arange(self._taken)[:, None, None, None]
         missed = np.maximum(counts - rung, 0)
@@ -353,13 +353,13 @@ class _SomeRung:
             runs = np.concatenate([runs, self._up_to[b][:, None]], axis=1)
 
     def _fall(self, a: Floats, b: Floats) -> Floats:
-        """Return the probability that two counts add up to m - 2, minus that of m - 1."""
+        """Probability that two counts add up to m - 2, minus that of m - 1."""
         fewer = (a[:-1] * b[-2::-1]).sum(axis=0) * self._factor
         return np.asarray((fewer - _sum_to(a, b)) * self._apart)
 
 
 def _convolve(a: Floats, b: Floats) -> Floats:
-    """Return the distribution of the sum of two counts."""
+    """Distribution of the sum of two counts."""
     total = a * b[0]
     for count in range(1, len(a)):
         total[count:] += a[:-count] * b[count]
@@ -367,5 +367,5 @@ def _convolve(a: Floats, b: Floats) -> Floats:
 
 
 def _sum_to(a: Floats, b: Floats) -> Floats:
-    """Return the probability that two counts add up to m - 1."""
+    """Probability that two counts add up to m - 1."""
     return np.asarray((a * b[::-1]).sum(axis=0))

@@ -110,11 +110,11 @@ class ScoreTable:
 
     @classmethod
     def without_rows(cls, path: Path, items: tuple[str, ...], kind: Kind) -> ScoreTable:
-        """Return a table of which only the seen classes are known."""
+        """Table of which only the seen classes are known."""
         return cls(path, items, kind, has_ids=False, n_rows=0, batch_rows=1)
 
     def keep(self) -> ScoreTable:
-        """Return the same table with its rows in memory, unless there are too many."""
+        """Same table with its rows in memory, unless there are too many."""
         size = sum(part.stat().st_size for part in _list_parts(self.path))
         if self.kept is not None or size > KEPT_BYTES:
             return self
@@ -129,14 +129,14 @@ class ScoreTable:
             n = rows.stop
 
     def read(self) -> tuple[list[str], Scores]:
-        """Return all ids, or row numbers in a table without ids, and all scores with features."""
+        """All ids, or row numbers in a table without ids, and all scores with features."""
         names, batches = zip(*self.inputs(features=True), strict=True)
         return [*chain.from_iterable(names)], Scores.concatenate(batches)
 
     def find(
         self, ids: Iterable[str], where: Callable[[str], str] = lambda _: "input "
     ) -> dict[str, Scores]:
-        """Return the scores of some inputs, with features, in the order of the table.
+        """Scores of some inputs, with features, in the order of the table.
 
         In a table without ids, the id of an input is the number of its row. ``where`` says how an
         error about an id begins.
@@ -161,7 +161,7 @@ class ScoreTable:
         )
 
     def sample(self, *, features: bool = False) -> Scores:
-        """Return the scores of all inputs with their evidence; of many, some are taken evenly."""
+        """Scores of all inputs with their evidence; of many, some are taken evenly."""
         n = self.n_rows
         if n is None:
             n = sum(len(scores) for _, scores in self.batches())
@@ -293,7 +293,7 @@ def _count_batch_rows(items: Sequence[str], kind: Kind, n_features: int) -> int:
 
 
 def _list_parts(path: Path) -> list[Path]:
-    """Return a file, or the parts of a dataset in a folder, sorted by name."""
+    """File, or the parts of a dataset in a folder, sorted by name."""
     if not path.is_dir():
         if path.suffix not in TABLE_ENDINGS and not path.exists():
             raise InputError("path", NO_VALUE, "does not exist", where=str(path))
@@ -333,12 +333,12 @@ def _read_header(path: Path) -> Header:
 
 
 def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
-    """Return the names of the columns of scores: classes, or pairs of them."""
+    """Names of the columns of scores: classes, or pairs of them."""
     return [" | ".join(pair) for pair in combinations(items, 2)] if kind == ONE_VS_ONE else items
 
 
 def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Return the seen classes: the names of all columns except ``id``."""
+    """Seen classes: the names of all columns except ``id``."""
     items = [name for name in columns if name != ID]
     if not items or len(columns) - len(items) > 1:
         raise InputError(
@@ -419,7 +419,7 @@ def write_score_table(
 
 
 def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
-    """Return the score type that the first rows of a table look like."""
+    """Score type that the first rows of a table look like."""
     if table.kind == ONE_VS_ONE:
         return ONE_VS_ONE
     if are_probabilities(values, 100):
@@ -459,7 +459,7 @@ def require_score_type(
 
 
 def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
-    """Return scores of a table as they were read, on a logarithmic scale, with their evidence.
+    """Scores of a table as they were read, on a logarithmic scale, with their evidence.
 
     ``rows`` are the numbers of the rows in the table.
     """
@@ -498,7 +498,7 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
 
 
 def find_columns(names: Iterable[str], table: ScoreTable, origin: str | Path) -> dict[str, str]:
-    """Return the column that each name means, for names that are not columns.
+    """Column that each name means, for names that are not columns.
 
     Names that mean no column, or several, are left out. ``origin`` is the file of the names.
     """
@@ -511,14 +511,14 @@ def find_columns(names: Iterable[str], table: ScoreTable, origin: str | Path) ->
 
 
 def rename_all(names: Sequence[str], column_of: dict[str, str]) -> tuple[str, ...]:
-    """Return names with some of them replaced."""
+    """Names with some of them replaced."""
     return tuple(column_of.get(name, name) for name in names)
 
 
 def name_by_columns(
     head: LinearHead | SeenAndNew, table: ScoreTable, origin: str | Path
 ) -> tuple[LinearHead | SeenAndNew, dict[str, str]]:
-    """Return a fitted head whose seen classes are called as the columns, and the new names.
+    """Fitted head whose seen classes are called as the columns, and the new names.
 
     Raises
     ------
