@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,15 +40,16 @@ def demo(
     """
     from tqdm import tqdm
 
-    from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
-    from rankshot.datasets.example_files import EXAMPLE_FILES
-
-    own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
-    output.mkdir(parents=True, exist_ok=True)
-    if others := sorted({path.name for path in output.iterdir()} - own):
-        rule = f"has other files, such as {others[0]!r}"
-        raise InputError("output", str(output), rule, hint="give another folder")
+    # It is there before the imports, which take a second.
     with tqdm(desc="photographs", leave=False, disable=None) as bar:
+        from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
+        from rankshot.datasets.example_files import EXAMPLE_FILES
+
+        own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
+        output.mkdir(parents=True, exist_ok=True)
+        if others := sorted({path.name for path in output.iterdir()} - own):
+            rule = f"has other files, such as {others[0]!r}"
+            raise InputError("output", str(output), rule, hint="give another folder")
 
         def tell(done: int, todo: int | None, what: str) -> None:
             bar.total, bar.n = todo, done
@@ -57,6 +59,8 @@ def demo(
     say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
     words = [output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
     words += ["--rankings", output / RANKINGS, "-o", "predictions.csv"]
+    if find_spec("onnxruntime") is None:
+        say("  pip install 'rankshot[onnx]'")
     say(f"  rankshot recognise {shlex.join(map(str, words))}")
     say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
     if shown is None:
@@ -65,8 +69,9 @@ def demo(
     say(f"Accuracy on held-out images of the seen classes: {shown.seen_accuracy:.1%}.")
     reached = float((shown.head.predict(shown.scores) == shown.truth).mean())
     say(
-        f"A rehearsal with {len(shown.rehearsal.forecast_.classes)} seen classes predicted "
-        f"{shown.predicted} with all questions; the accuracy is {format_share(reached)}."
+        f"All questions, with the settings of a rehearsal on "
+        f"{len(shown.rehearsal.forecast_.classes)} seen classes: forecast {shown.predicted}, "
+        f"measured {format_share(reached)}."
     )
     say(f"report written to {output / PAGE}")
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from rankshot import recognition
 from rankshot.cli.printing import (
     Output,
+    format_order,
     parse_share,
     print_table,
     remember_output,
@@ -20,6 +21,7 @@ from rankshot.cli.printing import (
 from rankshot.core.errors import NO_VALUE, InputError, format_count
 
 ROWS_SHOWN = 8
+CLASSES_SHOWN = 4
 Batch = Literal["auto", "yes", "no"]
 Share = Annotated[float | None, Parameter(converter=lambda _, words: parse_share(words[0].value))]
 BATCH: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
@@ -130,8 +132,14 @@ def recognise(
         batch=BATCH[batch],
         on_error=on_error,
     )
-    print_recognition(found)
+    print_recognition(found, output or run / "predictions.csv")
+    if new is not None:
+        _print_lists(found, run)
     found.save(run, overwrite=overwrite)
+    if found.predicted is not None:
+        say(f"forecast of the accuracy on new classes, with its 95% interval: {found.predicted}")
+    for note in found.notes:
+        say(note)
     if output is not None:
         found.write(output)
         remember_output(output, run)
@@ -145,8 +153,8 @@ def recognise(
         write_prompts(run / "prompts", given, found.knowledge.seen)
 
 
-def print_recognition(found: Any) -> None:
-    """Print the first predictions, and what was done and why."""
+def print_recognition(found: recognition.Recognition, rest: Path) -> None:
+    """Print the first predictions, and where the rest is."""
     best = found.head.top(found.inputs.scores[:ROWS_SHOWN], min(2, len(found.head.classes_)))
     rows = [
         (id_, *(text for one in zip(names, proba, strict=True) for text in _format(*one)))
@@ -155,9 +163,23 @@ def print_recognition(found: Any) -> None:
     columns = ["input", "*class", ">probability", "second", ">probability"]
     print_table(None, columns[: len(rows[0])], rows)
     if len(found.ids) > ROWS_SHOWN:
-        say(f"and {len(found.ids) - ROWS_SHOWN:,} more")
-    for note in found.notes:
-        say(note)
+        say(f"and {len(found.ids) - ROWS_SHOWN:,} more in {rest}")
+
+
+def _print_lists(found: recognition.Recognition, run: Path) -> None:
+    """Print what was used for each name: the seen classes that it is said to resemble most."""
+    from rankshot.zeroshot.class_rankings import only_new
+
+    used = only_new(found.knowledge.rankings).top(CLASSES_SHOWN)
+    firsts = {one.targets[0]: one for one in (used[i : i + 1] for i in reversed(range(len(used))))}
+    names = used.target_names
+    rows = [
+        (name, format_order(firsts[name].orders()[0], most=CLASSES_SHOWN), firsts[name].sources[0])
+        for name in names[:ROWS_SHOWN]
+    ]
+    print_table("what was used for each name", ["*class", "resembles most", "source"], rows)
+    if len(names) > ROWS_SHOWN:
+        say(f"and {len(names) - ROWS_SHOWN:,} more in {run / 'rankings.jsonl'}")
 
 
 def _format(name: str, probability: float) -> tuple[str, str]:

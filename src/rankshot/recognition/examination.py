@@ -134,7 +134,7 @@ def _examine_reference(run: Run) -> tuple[list[str], list[str]]:
     scores = None if run.knowledge.reference is None else run.knowledge.reference[0]
     head = run.knowledge.fit_alone(run.settings)
     weight = head.weights_.sum(axis=0)
-    text = "none: scores cannot be compared with usual ones"
+    text = "none: which scores are high for every input is not known"
     lines = ["reference", f"  {text if scores is None else describe_reference(scores)}"]
     if float(weight @ head.coverage_ / weight.sum()) >= LEAST_COVERAGE:
         return lines, []

@@ -94,8 +94,8 @@ class Preprocessing:
     --------
     >>> from rankshot.recognition import Preprocessing
     >>> print(Preprocessing.from_name("imagenet"))
-    shorter side to 256 (bilinear), middle 224 x 224, minus (0.485, 0.456, 0.406), divided by
-      (0.229, 0.224, 0.225), NCHW
+    shorter side to 256 (bilinear), middle 224 x 224, pixels from 0 to 1:
+      (x - (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225), NCHW
     >>> half = Preprocessing(size=96, mean=0.5, std=0.5, resize=96)
     >>> from PIL import Image
     >>> half(Image.new("RGB", (200, 100), "white"))[:, 0, 0]
@@ -278,11 +278,9 @@ class Preprocessing:
             size = (
                 f"shorter side to {self.resize} ({self.interpolation}), middle {height} x {width}"
             )
-        scale = "" if self.white == 1 else f", white is {self.white:g}"
-        return (
-            f"{size}{scale}, minus {_describe_three(self.mean)}, divided by "
-            f"{_describe_three(self.std)}, {self.layout}"
-        )
+        mean, std = _describe_three(self.mean), _describe_three(self.std)
+        scale = "from 0 to 1" if self.white == 1 else f"from 0 to {self.white:g}"
+        return f"{size}, pixels {scale}: (x - {mean}) / {std}, {self.layout}"
 
 
 PRESETS = {

@@ -32,6 +32,8 @@ from rankshot.sources.similarity import Similarity
 FEWEST_KNOWN = 0.6
 """The share of the seen classes that the dictionary must have. Of image and sound classifiers it
 has .8 to 1, and of text classifiers, languages and letters at most .28."""
+NOTES_SHOWN = 3
+"""The notes of a table of similarities begin with the worst doubts about senses."""
 BETTER = "the list of a language model that is asked about these very classes is usually better: "
 BETTER += "paste a prompt into any chat window, or use the source llm:MODEL"
 
@@ -179,7 +181,10 @@ def rank_names(
         rank(default.text, missing)
         listed = tuple(name for name in missing if name not in list_open())
         if compare and listed and default.text != WORDNET:
+            said = len(notes)
             rank(WORDNET, listed)
+            # It has no weight unless the rehearsal gives it one.
+            del notes[said:]
     unknown = list_open()
     # A dictionary has said why it has no list.
     if silent := [name for name in unknown if not any(repr(name) in note for note in notes)]:
@@ -206,7 +211,8 @@ def _rank(
     every = {*targets, *labels.names}
     known = {name: text for name, text in look_up.items() if name in every}
     table = compare_classes(source, targets, labels.names, known)
-    return (table.to_rankings() if np.isfinite(table.values).any() else None), []
+    rankings = table.to_rankings() if np.isfinite(table.values).any() else None
+    return rankings, table.notes[:NOTES_SHOWN]
 
 
 def _list_sources(source: Source | str | Sequence[Source | str] | None) -> list[Source | str]:
