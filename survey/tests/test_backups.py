@@ -155,11 +155,13 @@ def test_a_damaged_or_bare_file_is_refused_and_stays_as_it_is(tmp_path, options)
     content = path.read_bytes()
     (tmp_path / "cut.sqlite").write_bytes(content[: len(content) // 2])
     (tmp_path / "page.sqlite").write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    # Nothing that is read at the start is damaged.
+    (tmp_path / "leaf.sqlite").write_bytes(content[:-4096] + b"\xff" * 8 + content[-4088:])
     with closing(sqlite3.connect(tmp_path / "wal.sqlite")) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE survey (version INTEGER)")
         shutil.copy(tmp_path / "wal.sqlite", tmp_path / "bare.sqlite")
-    for name in ("cut", "page", "bare"):
+    for name in ("cut", "page", "leaf", "bare"):
         before = (tmp_path / f"{name}.sqlite").read_bytes()
         with refuses("database", str(tmp_path / f"{name}.sqlite")):
             Database(tmp_path / f"{name}.sqlite", **options)

@@ -159,7 +159,11 @@ def largest_error(n_people, n_studies, seed):
 
 @pytest.mark.parametrize(
     ("n_people", "n_studies", "most"),
-    [(15, 40, 3), (50, 20, 2), pytest.param(300, 5, 1, marks=pytest.mark.slow)],
+    [
+        (15, 40, 3),
+        pytest.param(50, 20, 2, marks=pytest.mark.slow),
+        pytest.param(300, 5, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_people_find_the_order_of_forty_items(n_people, n_studies, most):
     """Fixed sets, the same for everybody, had errors of 5, 5 and 4."""

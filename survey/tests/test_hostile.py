@@ -1,12 +1,13 @@
 """Hostile requests: refused with a status of their own, harmless on the page, stored nowhere."""
 
 import json
+import re
 from urllib.parse import urlencode
 
 import pytest
 
 from asgi import URLENCODED
-from asgi_client import Survey, dump, open_survey
+from asgi_client import Survey, dump, form_of, open_survey
 from rankshot.web.guards import MOST_BYTES, MOST_FIELDS
 from rankshot_survey.store.database import LINK_DIGITS, RATER_DIGITS
 from small_studies import ITEMS, small_study
@@ -159,6 +160,14 @@ def test_places_that_make_no_ranking_are_refused(survey, places):
         reply = survey.client.post(survey.form.action, {**survey.form.fields, "place": places})
     assert reply.status == 422
     assert "<script>alert" not in reply.text
+
+
+def test_a_wrong_ranking_is_shown_again_with_its_places(survey):
+    form = survey.form
+    reply = survey.client.post(form.action, {**form.fields, "place": ["2", "3", ""]})
+    again = form_of(reply.text)
+    assert (again.action, again.fields) == (form.action, form.fields)
+    assert re.findall(r"<option selected>(\d)", reply.text) == ["2", "3"]
 
 
 # ---- Tokens and links

@@ -84,6 +84,17 @@ def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     }
 
 
+def test_the_last_answer_of_somebody_who_was_excluded_earns_no_code(survey):
+    rater = survey.start("ann")
+    # Four questions, a gold one and a repeat.
+    survey.answer(rater, n=5)
+    asked = survey.visits.current_question(rater)
+    exclude(survey.database, [rater], "too fast")
+    survey.submit(rater, asked, asked.shown[:1])
+    assert survey.view().people[rater].finished_at is None
+    assert stopped(survey, survey.visits.current_question, rater) == "excluded"
+
+
 def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
     ann, bob = survey.start("ann"), survey.start("bob")
     survey.answer(ann)

@@ -184,6 +184,13 @@ def test_what_cannot_be_undone_is_asked_before(folder, raters, command):
     assert read_all(folder) != before
 
 
+def test_who_may_still_have_to_be_paid_is_counted_before_ids_are_erased(folder, raters):
+    asked = run_command(words_of(folder, "forget-ids")).out
+    assert str(len(raters)) not in asked
+    take_part(folder, ["slow"], n=1)
+    assert "1 participant" in run_command(words_of(folder, "forget-ids")).out
+
+
 def test_all_are_deleted_only_if_nobody_takes_part(folder, raters):
     check_refused(folder, words_of(folder, "delete --all --yes"), "paused")
     check_refused(folder, words_of(folder, "delete --yes"), "ids")
