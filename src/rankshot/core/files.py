@@ -112,6 +112,18 @@ def skip_blank_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, s
             yield number, text
 
 
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the JSON objects of a file, one per line, with the numbers of their lines."""
+    for number, text in read_lines(path):
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise InputError("line", text, "must be a JSON object", f"{path}:{number}")
+        yield number, row
+
+
 def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield names, one per line, with the numbers of their lines.
 

@@ -6,7 +6,6 @@ What is not used as an input is yielded as well, with the reason: nothing is los
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from rankshot.core.errors import InputError, short_repr
-from rankshot.core.files import hash_file, read_lines
+from rankshot.core.files import hash_file, read_json_lines, read_lines
 from rankshot.core.images import ENDINGS
 from rankshot.core.tables import ID, LABEL, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
@@ -224,13 +223,7 @@ def _read_csv(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
 
 
 def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
-    for number, (line, text) in enumerate(read_lines(path)):
-        try:
-            row = json.loads(text)
-        except (json.JSONDecodeError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise InputError("inputs", text, "must be a JSON object", f"{path}:{line}")
+    for number, (line, row) in enumerate(read_json_lines(path)):
         if column not in row:
             find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
         name = as_name(row.get(ID, f"{id_prefix}{number}"))

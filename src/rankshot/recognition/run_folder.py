@@ -27,6 +27,7 @@ from rankshot.core.files import (
     hash_file,
     lock_folder,
     read_hashes,
+    read_json_lines,
     replace_file,
     require_own,
 )
@@ -115,6 +116,18 @@ class Run:
     place: Path | None
     labelled: Mapping[str, str]
     changed: tuple[str, ...]
+
+    def read_inputs(self) -> dict[str, tuple[Path | str, str]]:
+        """The file or the text of each input, by its id, and the hash that it had."""
+        read = {}
+        for number, row in () if self.inputs is None else read_json_lines(self.inputs):
+            texts = row.get(ID), row.get("path", row.get("text")), row.get("sha256")
+            name, value, digest = map(str, texts)
+            if texts != (name, value, digest) or "\0" in value:
+                rule = "must have the id, the path or text, and the hash of an input"
+                raise InputError("line", str(row), rule, f"{self.inputs}:{number}")
+            read[name] = (self.folder / value).resolve() if "path" in row else value, digest
+        return read
 
     def __repr__(self) -> str:
         n = len(self.ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -162,15 +161,13 @@ def explain_run(
 
 def _find_thumbnails(run: Run, outcomes: Outcomes) -> tuple[dict[int, Thumbnail], list[str]]:
     """Thumbnails of some inputs, if they are images that are still there."""
-    if run.inputs is None or run.model.get("takes") != "images":
+    if run.model.get("takes") != "images":
         return {}, []
-    lines = map(json.loads, run.inputs.read_text("utf-8").splitlines())
-    files = {line["id"]: (run.folder / line["path"]).resolve() for line in lines if "path" in line}
-    there = {
-        row: files[name]
-        for row, name in enumerate(outcomes.ids)
-        if name in files and files[name].is_file()
-    }
+    inputs = run.read_inputs()
+    values = ((row, inputs[name][0]) for row, name in enumerate(outcomes.ids) if name in inputs)
+    there = {row: file for row, file in values if isinstance(file, Path) and file.is_file()}
+    if not inputs:
+        return {}, []
     if not there:
         return {}, ["The images are no longer where the run found them."]
     root = os.path.commonpath([file.parent for file in there.values()])

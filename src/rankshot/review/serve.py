@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import webbrowser
@@ -92,15 +91,14 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
     ids = [str(name) for name in run.ids]
     if place is not None or run.inputs is None:
         return find_reviewed(learner, ids, place, run.labelled, takes=run.model.get("takes"))
-    rows = [json.loads(line) for line in run.inputs.read_text("utf-8").splitlines()]
-    files = {row["id"]: (run.folder / row["path"]).resolve() for row in rows if "path" in row}
-    there = {name: file for name, file in files.items() if file.is_file()}
-    texts = {row["id"]: row["text"] for row in rows if "text" in row}
-    root = Path(os.path.commonpath([file.parent for file in there.values()])) if there else None
-    hashes = {row["id"]: row["sha256"] for row in rows if "sha256" in row}
-    inputs = ShownInputs(ids, learner.scores, {**texts, **there}, root, hashes)
+    values = {name: value for name, (value, _) in run.read_inputs().items()}
+    hashes = {name: digest for name, (_, digest) in run.read_inputs().items()}
+    there = {name: one for name, one in values.items() if isinstance(one, str) or one.is_file()}
+    folders = [one.parent for one in there.values() if isinstance(one, Path)]
+    root = Path(os.path.commonpath(folders)) if folders else None
+    inputs = ShownInputs(ids, learner.scores, there, root, hashes)
     gone: tuple[str, ...] = ()
-    if missing := sorted(files.keys() - there.keys()):
+    if missing := sorted(values.keys() - there.keys()):
         what = f"{len(missing):,} of {format_count(len(ids), 'input')} are no longer there"
         gone = (f"{what}; their scores are shown: {quote_names(missing)}",)
     return Reviewed(learner, ids, "logits", inputs, run.labelled, notes=gone)

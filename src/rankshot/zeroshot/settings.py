@@ -130,7 +130,7 @@ class Settings:
             if not is_there:
                 raise InputError("settings", text, "must have the form name=value")
             values[name] = value
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 values[name] = None if value == "none" else json.loads(value)
         cls.from_json(values)
         return values
@@ -141,7 +141,7 @@ class Settings:
         path = Path(path)
         require_ending(path, (".json",))
         content = None
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             content = json.loads(path.read_bytes())
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise InputError(
