@@ -23,7 +23,6 @@ from hashlib import sha256
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -108,8 +107,6 @@ class JobRun:
         With ``on_error="skip"``, the parts without output, and the reasons.
     n_new_rows : int
         The rows processed in this run.
-    elapsed : float
-        The time since the job began, in seconds.
 
     Examples
     --------
@@ -125,7 +122,6 @@ class JobRun:
     summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
     n_new_rows: int = 0
-    elapsed: float = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -208,7 +204,7 @@ def map_files(
     require_choice("on_error", on_error, ON_ERROR)
     if workers is not None:
         require_whole_number("workers", workers)
-    folder, begin = Path(output), monotonic()
+    folder = Path(output)
     text = json.dumps(settings, sort_keys=True)
     run = JobRun(len(parts))
     todo = _find_unfinished(folder, parts, text, run, overwrite=overwrite)
@@ -240,12 +236,10 @@ def map_files(
                 run.summaries[part.name] = summary
                 run.n_done += 1
                 run.n_new_rows += summary.get("n_rows", 0)
-            run.elapsed = monotonic() - begin
             bar.update()
             if progress is not None:
                 progress(run)
     run.failed.sort()
-    run.elapsed = monotonic() - begin
     return run
 
 

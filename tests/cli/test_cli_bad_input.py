@@ -1,5 +1,7 @@
 """Bad input: a message that names the option and the value, exit status 2, and nothing written."""
 
+from itertools import pairwise
+
 import pytest
 
 from command_line import rankshot
@@ -61,3 +63,16 @@ def test_there_are_few_commands_and_options_and_no_help_is_long():
     assert len(functions) <= 11
     assert options <= 120
     assert {name: n for name, n in lines.items() if n > 70} == {}
+
+
+@pytest.mark.parametrize("command", ["", "score", "recognise", "demo"])
+def test_lines_of_help_are_as_long_as_they_can_be(monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "72")
+    lines = rankshot(f"{command} --help").out.splitlines()
+    assert max(map(len, lines)) <= 72
+    for one, following in pairwise(lines):
+        is_new = (
+            not one or not following.strip() or following.startswith("  ") != one.startswith(" ")
+        )
+        if not is_new and (not following.startswith(" ") or following.startswith("      ")):
+            assert len(one) + 1 + len(following.split()[0]) > 72, (one, following)

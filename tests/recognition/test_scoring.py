@@ -87,7 +87,9 @@ def test_no_input_at_all(tmp_path):
         with refuses("inputs"):
             rs.recognition.score(plan.model, folder, CLASSES, on_error="skip")
         with refuses("inputs"):
-            rs.recognition.write_scores(plan, folder, tmp_path / "s.csv", on_error="skip")
+            rs.recognition.write_scores(
+                plan.model, folder, tmp_path / "s.csv", CLASSES, on_error="skip"
+            )
 
 
 def test_outputs_of_another_shape():

@@ -13,10 +13,12 @@ from contextlib import suppress
 from errno import ENOSPC
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from types import FrameType
 from typing import Any, NoReturn, get_type_hints
 
 from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts.help import PlainFormatter
 
 from rankshot.core.errors import (
     NO_VALUE,
@@ -27,20 +29,32 @@ from rankshot.core.errors import (
 )
 
 
+class _Paragraphs(PlainFormatter):
+    """Plain help, in which each paragraph is wrapped once: lines of docstrings are joined."""
+
+    def _print_plain(self, console: Any, text: str) -> None:
+        for number, paragraph in enumerate(text.split("\n\n")):
+            indent = " " * (len(paragraph) - len(paragraph.lstrip()))
+            words = " ".join(paragraph.split())
+            hanging = f"{indent}    " if indent else ""
+            console.print("\n" * bool(number), end="")
+            lines = fill(words, console.width, initial_indent=indent, subsequent_indent=hanging)
+            console.print(lines, highlight=False, markup=False, soft_wrap=True)
+
+
 def make_app(
     name: str, about: str, version: str, commands: Mapping[str, Sequence[Callable[..., object]]]
 ) -> App:
     """App whose commands are functions, in groups that have a title in the help.
 
-    Options and their help come from the
-    signature and the numpydoc docstring of each function.
+    Options and their help come from the signature and the numpydoc docstring of each function.
     """
     app = App(
         name=name,
         help=about,
         version=f"{name} {version}",
         help_format="plaintext",
-        help_formatter="plain",
+        help_formatter=_Paragraphs(),
         default_parameter=Parameter(negative=()),
     )
     for order, (title, functions) in enumerate(commands.items()):

@@ -226,45 +226,6 @@ class Preprocessing:
             "margin": self.margin,
         }
 
-    def to_python(self) -> list[str]:
-        r"""Return lines of Python that do the same with Pillow and NumPy alone, bit for bit.
-
-        Examples
-        --------
-        >>> from rankshot.recognition import Preprocessing
-        >>> print(*Preprocessing(size=96, mean=0.5, std=0.25).to_python(), sep="\n")
-        import numpy as np
-        from PIL import Image, ImageOps
-        image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
-        pixels = np.asarray(image.resize((96, 96), Image.Resampling.BILINEAR))
-        mean, std = np.array([0.5, 0.5, 0.5]), np.array([0.25, 0.25, 0.25])
-        x = (pixels * np.float32(1.0 / 255 / std) - np.float32(mean / std)).transpose(2, 0, 1)[None]
-        """
-        (height, width), shorter = self.size, self.resize
-        method = f"Image.Resampling.{self.interpolation.upper()}"
-        lines = [
-            "import numpy as np",
-            "from PIL import Image, ImageOps",
-            'image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")',
-        ]
-        if shorter is None:
-            lines.append(f"pixels = np.asarray(image.resize(({width}, {height}), {method}))")
-        else:
-            half = "{0} // 2" if self.margin == "down" else "round({0} / 2)"
-            if self.margin == "even" and shorter < max(self.size):
-                half = "(round({0} / 2) if {0} >= 0 else -(-{0} // 2))"
-            left, top = half.format(f"(w - {width})"), half.format(f"(h - {height})")
-            lines += [
-                f"w, h = ({shorter} * side // min(image.size) for side in image.size)",
-                f"left, top = {left}, {top}",
-                f"image = image.resize((w, h), {method})",
-                f"pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})))",
-            ]
-        numbers = f"pixels * np.float32({self.white!r} / 255 / std) - np.float32(mean / std)"
-        axes = ".transpose(2, 0, 1)" if self.layout == "NCHW" else ""
-        mean, std = f"np.array({list(self.mean)})", f"np.array({list(self.std)})"
-        return [*lines, f"mean, std = {mean}, {std}", f"x = ({numbers}){axes}[None]"]
-
     def _find_margin(self, surplus: int) -> int:
         if self.margin == "down":
             return surplus // 2

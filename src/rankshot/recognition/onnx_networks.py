@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, RankshotError, short_repr
 from rankshot.core.validation import require_module
-from rankshot.recognition.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
+from rankshot.recognition.images import CONFIG_FILE, Preprocessing
 from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
-from rankshot.zeroshot.onnx_networks import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
+from rankshot.zeroshot.onnx_networks import CLASS_KEYS, ZIPMAP_HINT, add_last_layers
 
 BUILT_IN = "efficientnet-lite0"
 BUILT_IN_FILE = Path(__file__).parent / "data" / f"{BUILT_IN}.onnx"
@@ -197,24 +196,6 @@ def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing |
         return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
     beside = path.parent / CONFIG_FILE
     return Preprocessing.from_file(beside) if beside.is_file() else None
-
-
-def find_preprocessing(path: Path, given: str | None = None) -> Preprocessing | None:
-    """Return how an image becomes the input of an ONNX network.
-
-    That is what was given, or what the file or one beside it says; None if nothing is known, or if
-    its input is not images.
-    """
-    network = load_network(path)
-    sides = network.graph.input[0].type.tensor_type.shape.dim
-    shape = tuple(side.dim_value or side.dim_param or None for side in sides)
-    if given is not None:
-        return fit_to_shape(as_preprocessing(given), shape, path.name)
-    found = None
-    with suppress(RankshotError):
-        metadata = {entry.key: entry.value for entry in network.metadata_props}
-        found = _find_preprocessing(metadata, path)
-    return None if found is None or len(shape) != 4 else fit_to_shape(found, shape, path.name)
 
 
 def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, object] | None, str]:

@@ -335,6 +335,7 @@ def recognise(
     reader = Reader(plan, names, score_type, on_error)
     scored = reader.read(inputs).inputs
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
+    notes += [] if plan is None else [*plan.classes.changes, *filter(None, [plan.remark])]
     known, labels = None, None
     if reference is not None:
         found = reader.read_labelled(reference, scored, "reference")

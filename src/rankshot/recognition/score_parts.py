@@ -19,10 +19,9 @@ from scipy.sparse import issparse
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.files import has_pattern, hash_file, replace_file, require_own
-from rankshot.core.tables import ID, TABLE_ENDINGS, open_csv_writer, open_parquet
+from rankshot.core.tables import TABLE_ENDINGS, open_csv_writer
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.jobs import (
-    KEY,
     SUMMARY,
     JobRun,
     Part,
@@ -69,8 +68,8 @@ images of a part are decoded while the model computes, except those of its first
 of workers has no influence: with another one, a second start finds the same parts."""
 BLOCK_SCORES = 2**20
 """Scores and features that are collected before they are written."""
-ORIGIN, SKIPPED = "_origin.json", "_skipped.csv"
-"""The files in a folder of parts that tell what the scores are from, and what was skipped."""
+SKIPPED = "_skipped.csv"
+"""The file in a folder of parts that tells what was skipped."""
 PROBABILITIES = "probabilities"
 """The count of rows whose scores are the logarithms of probabilities."""
 
@@ -102,10 +101,10 @@ def write_scores(
         As for `rankshot.recognition.score`. CSV files have no features, and sparse features, such
         as word counts, are not written. Workers open the model themselves: with workers, it must be
         a file in a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
-    inputs : str, Path, sequence, ndarray or InputParts
+    inputs : str, Path, sequence or ndarray
         As for `rankshot.recognition.score`; they are divided into parts of up to about 1,000.
         Or, for a text model, a folder or a pattern of tables (.csv, .jsonl). Each table is a part;
-        if it has no ids, they are ``PART:ROW``. Or the result of `list_inputs`.
+        if it has no ids, they are ``PART:ROW``.
     output : str or Path
         A folder of Parquet parts, which `classify` takes: what was skipped is listed in
         ``_skipped.csv`` in it. Or one table (.csv, .parquet), into which the parts are joined at
@@ -135,9 +134,9 @@ def write_scores(
     """
     target = Path(output).absolute()
     is_table = target.suffix in TABLE_ENDINGS
-    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, seen, preprocessing)
-    plan = replace(plan, features=features and plan.features and target.suffix != ".csv")
-    listed = inputs if isinstance(inputs, InputParts) else list_inputs(plan, inputs, batch_size)
+    features = features and target.suffix != ".csv"
+    plan = plan_scoring(model, seen, preprocessing, features=features)
+    listed = _list_inputs(plan, inputs, batch_size)
     require_choice("on_error", on_error, ON_ERROR)
     require_score_file(
         target if is_table else target / "part.parquet", plan.classes.names, plan.model.kind
@@ -181,8 +180,6 @@ def write_scores(
         one_table.join_parts(folder, plan, run)
     else:
         _write_skipped(folder / SKIPPED, run.skipped)
-        with replace_file(folder / ORIGIN) as stream:
-            json.dump(_describe_origin(plan, run), stream)
     return run
 
 
@@ -192,7 +189,7 @@ class ScoringRun(JobRun):
 
     Attributes
     ----------
-    n_parts, n_done, n_kept, n_new_rows, summaries, failed, elapsed
+    n_parts, n_done, n_kept, n_new_rows, summaries, failed
         As in `rankshot.jobs.JobRun`.
     skipped : list of Skipped
         The inputs without scores, each with the reason.
@@ -223,7 +220,7 @@ class ScoringRun(JobRun):
 
 
 class InputParts(NamedTuple):
-    """Inputs that were listed, once, as the parts of a job; `list_inputs` makes them."""
+    """Inputs that were listed, once, as the parts of a job."""
 
     name: str
     parts: Sequence[Part]
@@ -231,17 +228,8 @@ class InputParts(NamedTuple):
     are_tables: bool = False
 
 
-def list_inputs(
-    plan: ScoringPlan,
-    inputs: object,
-    batch_size: int = BATCH,
-    keep: str | Path | None = None,
-) -> InputParts:
-    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch.
-
-    If inputs were added or have changed since an earlier job wrote the folder ``keep``, the parts
-    of this job with inputs that are as they were stay, and all other inputs are in new parts.
-    """
+def _list_inputs(plan: ScoringPlan, inputs: object, batch_size: int) -> InputParts:
+    """The inputs as parts: tables of texts, or lists, each of which begins with a batch."""
     require_whole_number("batch_size", batch_size)
     if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
         parts = list_parts(inputs, INPUT_ENDINGS)
@@ -250,12 +238,10 @@ def list_inputs(
     parts = _divide(iter(found), batch_size)
     if not any(isinstance(one, Input) for one in found):
         raise nothing_scored(found.name, [one for one in found if isinstance(one, Skipped)])
-    if keep is not None and Path(keep).is_dir():
-        parts = _keep_parts(parts, found, Path(keep), batch_size)
     return InputParts(found.name, parts, batch_size)
 
 
-def _divide(entries: Entries, batch_size: int, first_number: int = 0) -> list[Part]:
+def _divide(entries: Entries, batch_size: int) -> list[Part]:
     """Return entries as parts, with numbers as names."""
     first = list(islice(entries, MIN_PARTS * PART_INPUTS))
     wanted = min(PART_INPUTS, max(MIN_BATCHES * batch_size, -(-len(first) // MIN_PARTS)))
@@ -263,34 +249,8 @@ def _divide(entries: Entries, batch_size: int, first_number: int = 0) -> list[Pa
     entries = chain(first, entries)
     parts: list[Part] = []
     while group := list(islice(entries, size)):
-        parts.append(_make_part(f"part-{first_number + len(parts):06d}", group))
+        parts.append(_make_part(f"part-{len(parts):06d}", group))
     return parts
-
-
-def _keep_parts(
-    parts: list[Part], found: Iterable[Input | Skipped], folder: Path, batch_size: int
-) -> list[Part]:
-    """Return the parts of an earlier job whose inputs are the same, and new parts of the rest."""
-    kept = {path.stem: footer for path, footer in list_outputs(folder).items()}
-    now = {part.name: f"{part.name} {part.version}" for part in parts}
-    if all(now.get(name) == footer[KEY] for name, footer in kept.items()):
-        return parts
-    by_id: dict[str, list[Input | Skipped]] = {}
-    for one in found:
-        by_id.setdefault(one.id, []).append(one)
-    same: list[Part] = []
-    for name, footer in kept.items():
-        skipped = json.loads(footer[SUMMARY])["skipped"]
-        with open_parquet(folder / f"{name}.parquet") as file:
-            ids = {*file.read([ID])[ID].to_pylist(), *(one[0] for one in skipped)}
-        part = _make_part(name, [one for id_ in ids for one in by_id.get(id_, ())])
-        if f"{name} {part.version}" == footer[KEY]:
-            same.append(part)
-            for id_ in ids:
-                by_id.pop(id_, None)
-    rest = (one for some in by_id.values() for one in some)
-    first_number = 1 + max(int(name.rpartition("-")[2]) for name in kept)
-    return same + _divide(rest, batch_size, first_number)
 
 
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
@@ -495,7 +455,7 @@ class _OneTable(NamedTuple):
         files = {file.name: hash_file(file) for file in self.files if file.exists()}
         about = {"key": self.key, "files": files, "summaries": run.summaries}
         with replace_file(self.manifest) as stream:
-            json.dump({**about, **_describe_origin(plan, run)}, stream)
+            json.dump(about, stream)
         shutil.rmtree(folder)
 
     def find_finished(self) -> ScoringRun | None:
@@ -528,18 +488,3 @@ def _write_skipped(path: Path, skipped: Sequence[Skipped]) -> None:
         writer = open_csv_writer(stream)
         writer.writerow(["id", "reason", "input"])
         writer.writerows((one.id, one.reason, "yes" if one.is_input else "no") for one in skipped)
-
-
-def _describe_origin(plan: ScoringPlan, run: ScoringRun) -> dict[str, Any]:
-    return {"origin": plan.origin, "skipped": run.count_reasons()}
-
-
-def read_origin(scores: Path) -> dict[str, str]:
-    """Return what a job of `write_scores` tells people of its output; nothing of another one."""
-    try:
-        path = scores / ORIGIN if scores.is_dir() else Path(f"{scores}.json")
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        counts = [f"{n:,} {reason}" for reason, n in kept["skipped"].items()]
-        return {**kept["origin"], "skipped inputs": ", ".join(counts) or "none"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}

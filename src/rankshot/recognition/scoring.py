@@ -243,24 +243,13 @@ class ScoringPlan:
     has_probabilities: bool | None = None
     features: bool = True
 
-    def describe(self) -> list[str]:
-        """Return what is known beforehand, as lines to print."""
-        lines = [f"{what}: {how}" for what, how in self.origin.items()]
-        lines.append(f"classes: {format_count(len(self.classes.names), 'class')}")
-        return [*lines, *self.classes.changes, *filter(None, [self.remark])]
-
-    @property
-    def origin(self) -> dict[str, str]:
-        """What the scores are from, for people: the model, and the preprocessing of images."""
-        found = {"model": str(self.model)}
-        if self.model.takes == "images":
-            found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
-        return found
-
     @property
     def about(self) -> dict[str, str]:
         """What the model takes, its name, and the preprocessing of images."""
-        return {"takes": self.model.takes, **self.origin}
+        about = {"takes": self.model.takes, "model": str(self.model)}
+        if self.model.takes == "images":
+            about["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
+        return about
 
     @property
     def identity(self) -> dict[str, object]:
