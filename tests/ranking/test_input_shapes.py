@@ -272,6 +272,9 @@ SHAPES = [
     ("csv", "voter,item,rank,target\na,tea,1,q\na,tea,1,r\na,rum,2,r\n", "tea; tea>rum"),
     ("csv", "voter,item,rank\na,tea,0\na,beer,1\nb,beer,0\nb,tea,1\n", "! @missing & missing='0'"),
     ("csv", "voter,item,score\na,tea,-99\na,beer,5\n", "! @missing & missing='-99'"),
+    ("csv", "tea,beer,rum\n5,-8,3\n1,2,3\n", "! @missing & missing='-8'", {"layout": "scores"}),
+    ("csv", "tea,beer,rum\n5,88,3\n1,2,3\n", "! @missing & missing='88'", {"layout": "scores"}),
+    ("csv", "ballot\ntea > beer\nbeer > tea\n", "tea>beer; beer>tea"),
     ("csv", "voter,item,score\na,tea,-99\na,beer,5\na,rum,1\n", "beer>rum", {"missing": "-99"}),
     ("csv", "voter,item,rank,n\na,tea,1,2\na,beer,2,2\nb,tea,1,1\n", "! @count"),
     ("csv", "voter,item,rank\na,overvote,1\na,beer,2\n", "! @missing"),
@@ -499,8 +502,3 @@ def test_a_dataset_is_a_table():
     assert found.rankings.orders() == [["y", "x"]]
     with refuses("votes"):
         rs.leaderboards.read_votes({"train": Dataset(), "test": Dataset()})
-
-
-def test_there_are_at_least_250_shapes():
-    assert len({*map(str, SHAPES)}) == len(SHAPES)
-    assert len(SHAPES) + len(RATERS) + len(UNUSED) + len(PROMPTS) >= 250

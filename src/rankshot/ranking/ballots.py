@@ -72,8 +72,8 @@ OTHER_TABLES = (
     "For votes between two items, name the columns with a=, b= and winner=; for one row per item "
     "of a rater, with rater=, item= and rank= or score="
 )
-CODES = ({-1.0, -9.0, -99.0, -999.0}, {99.0, 999.0, 9999.0})
-"""Numbers that stand for missing values in SPSS and others, negative and positive."""
+CODES = (-1, -8, -9, -88, -98, -99, -999, -9999, 88, 98, 99, 888, 999, 9999)
+"""Numbers that stand for missing values in SPSS and others."""
 CODE_RATIO = 5
 """Such a positive number is suspected if it is this many times larger than all others."""
 Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
@@ -107,7 +107,10 @@ def read_ballots(
         meanings.used = {
             name: role for name, role in meanings.used.items() if name not in {item, value}
         }
-    rater = meanings.find("rater", () if ignore == [] else ("name", "id", "response_id"))
+    # A lone column has the ballots, whatever its name.
+    is_alone = not is_long and len(meanings.free()) == 1 and "rater" not in columns
+    others = () if ignore == [] else ("name", "id", "response_id")
+    rater = None if is_alone else meanings.find("rater", others)
     named = {"raters": rater, "targets": target}
     labels = {what: table.read_texts([name])[0] for what, name in named.items() if name}
     checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
@@ -187,7 +190,7 @@ def parse_place(name: str) -> tuple[int, bool] | None:
 class _WideTable:
     """Ballots with one row per rater: the columns are places, or items.
 
-    Odd rows are found at once; `build` makes rankings of those that are left.
+    Invalid rows are found at once; `build` makes rankings of the others.
     """
 
     def __init__(
@@ -288,10 +291,10 @@ class _WideTable:
         """Items of each row, in the order of the columns of places."""
         cells = self._cells
         self._require_header()
-        places = {name: found[0] for name in cells if (found := parse_place(name))}
+        places = {name: place[0] for name in cells if (place := parse_place(name))}
         if places and len(places) < len(cells):
-            odd = [name for name in cells if name not in places]
-            self._refuse(f"may be places, as {quote_names([*places], 3)} are", odd)
+            others = [name for name in cells if name not in places]
+            self._refuse(f"may be places, as {quote_names([*places], 3)} are", others)
         if not places and self._is_inferred:
             raise InputError(
                 "layout", ", ".join(cells), "names columns that are not places",
@@ -305,9 +308,8 @@ class _WideTable:
             raise InputError(
                 "layout", ", ".join(cells), "names a place twice", where=str(self._table)
             )
-        known = {*(self._known or ())}
         for name, column in cells.items():
-            refuse_no_items(self._table, name, column, known)
+            refuse_no_items(self._table, name, column, {*(self._known or ())})
         order = sorted(cells, key=lambda name: places.get(name, 0))
         ties = self._find_ties()
         rows = zip(*(cells[name].expand() for name in order), strict=True)
@@ -370,8 +372,8 @@ class _WideTable:
         for name, cells in self._cells.items():
             numbers, is_text = self._table.parse_numbers(cells)
             if is_text.any() and self.layout == "places" and _has_ordinals(cells):
-                found = [parse_place(x) for x in cells.labels]
-                numbers = np.array([x[0] if x else np.nan for x in found])[cells.codes]
+                read = [parse_place(x) for x in cells.labels]
+                numbers = np.array([x[0] if x else np.nan for x in read])[cells.codes]
             else:
                 rule = (
                     f"{self.layout} must be numbers. Use ignore={name!r} to leave out a column "
@@ -412,7 +414,7 @@ class _WideTable:
 def _refuse_codes(table: ColumnReader, numbers: NDArray[np.float64], names: list[str]) -> None:
     """Raise for a number that may stand for a missing value."""
     values = np.unique(numbers[np.isfinite(numbers)])
-    is_code = np.isin(values, [*CODES[0], *CODES[1]])
+    is_code = np.isin(values, CODES)
     rest = values[~is_code]
     for code in values[is_code]:
         top = rest.max(initial=0.0)
@@ -461,7 +463,7 @@ def _are_places(numbers: NDArray[np.float64]) -> bool:
 class _LongTable:
     """Ballots with one row for each item of a rater, and its place or score.
 
-    Odd rows are found at once; `build` makes rankings of those that are left.
+    Invalid rows are found at once; `build` makes rankings of the others.
     """
 
     def __init__(
