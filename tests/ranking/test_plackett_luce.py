@@ -10,6 +10,7 @@ from peak_memory import peak_of
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models import plackett_luce, plackett_luce_stages
 from rankshot.ranking.models.plackett_luce import Likelihood, maximize_likelihood
+from refusals import refuses
 
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}
 
@@ -126,18 +127,18 @@ def test_standard_errors_are_those_of_repeated_samples():
 
 
 @pytest.mark.parametrize(
-    ("orders", "kind", "names"),
+    ("orders", "kind", "name"),
     [
-        ([["a", "b", "c"], ["b", "a", "c"]], "top", "nothing else was placed after 'c'"),
-        ([["a", "b"], ["b", "a"]], "subset", "compared (nothing else was compared with 'c')"),
-        ([[["a", "b"], "c"], ["a", "c", "b"]], "top", "nothing else was placed before 'a'"),
+        ([["a", "b", "c"], ["b", "a", "c"]], "top", "c"),
+        ([["a", "b"], ["b", "a"]], "subset", "c"),
+        ([[["a", "b"], "c"], ["a", "c", "b"]], "top", "a"),
     ],
 )
-def test_without_a_regulariser_an_estimate_that_does_not_exist_is_refused(orders, kind, names):
+def test_without_a_regulariser_an_estimate_that_does_not_exist_is_refused(orders, kind, name):
     rankings = rs.Rankings.from_orders(orders, items=list("abc"), kind=kind)
-    with pytest.raises(rs.RankshotError, match="estimate does not exist") as error:
+    with refuses("regularization", 0) as caught:
         rs.PlackettLuce(regularization=0).fit(rankings)
-    assert names in str(error.value)
+    assert repr(name) in caught.value.rule
     rs.PlackettLuce(regularization=0.1).fit(rankings)
 
 
@@ -156,7 +157,7 @@ def test_a_cut_tie_connects_what_came_before_it_but_not_its_own_items():
     together = rs.Rankings.concatenate([cut, circle])
     assert np.isfinite(rs.PlackettLuce(regularization=0).fit(together).log_worths_).all()
     only_cut = rs.Rankings.from_orders([[["b", "c"], "a"]], items=list("abcd")).top(1)
-    with pytest.raises(rs.RankshotError, match=r"may not exist \(ties that K cuts are ignored\)"):
+    with refuses("regularization", 0):
         rs.PlackettLuce(regularization=0).fit(only_cut)
 
 

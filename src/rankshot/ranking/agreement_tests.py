@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.precedence import precedence
@@ -133,7 +133,7 @@ def agreement(
     units = _find_units(rankings)
     blocks = arrange_blocks(units.rankings)
     if isinstance(blocks, str):
-        raise RankshotError(f"agreement cannot be measured: {blocks}")
+        raise InputError("rankings", NO_VALUE, f"allow no measure of agreement: {blocks}")
     covariance = units.covariance()
     inverse = np.linalg.pinv(covariance, hermitian=True)
     degrees = int(np.linalg.matrix_rank(covariance, hermitian=True))

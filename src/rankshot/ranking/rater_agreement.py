@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from rankshot.core.errors import InputError, RankshotError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.checks import (
@@ -139,7 +139,8 @@ def krippendorff_alpha(values: object, metric: str | None = None) -> float:
     observed = float(((counts @ apart * counts).sum(axis=1) / np.maximum(size - 1, 1)).sum())
     chance = float(total @ apart @ total) / max(float(size.sum()) - 1, 1.0)
     if not size.size:
-        raise RankshotError("alpha needs two raters with values for the same unit")
+        rule = "must have two raters with values for the same unit"
+        raise InputError("values", NO_VALUE, rule)
     return 1 - observed / chance if chance else 1.0
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from time import monotonic
 from typing import Literal, get_args
 
@@ -23,23 +23,15 @@ from rankshot.ranking.consensus.kemeny_solvers import (
     solve_exactly,
 )
 from rankshot.ranking.consensus.precedence import average_places, precedence, sort_by_average
-from rankshot.ranking.distances import count_opposite
 from rankshot.ranking.matrices import (
-    ABSENT,
     NamedOrder,
     alike_items,
     count_ties,
     group_ties,
-    iterate_blocks,
-    last_levels,
-    last_shares,
-    levels,
     name_groups,
 )
 from rankshot.ranking.rankings import Rankings
 
-MANY_ITEMS = 1000
-"""For more items than this, no table of their pairs is made for a score alone."""
 Method = Literal["adjacent", "insertion", "exact"]
 METHODS = get_args(Method)
 
@@ -144,7 +136,7 @@ def make_consensus(
     place[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [g.size for g in groups])
     order = name_groups(groups, rankings.items)
     if W is None:
-        return Consensus(order, partial(_measure_later, rankings, place))
+        return Consensus(order, lambda: _measure_places(precedence(rankings), place))
     score_and_gap = _measure_places(W, place)
     return Consensus(order, lambda: score_and_gap)
 
@@ -271,12 +263,6 @@ def _sort_classes(rankings: Rankings) -> list[NDArray[np.intp]]:
 # ---- The score of a consensus with ties
 
 
-def _measure_later(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, float]:
-    if rankings.n_items > MANY_ITEMS:
-        return _measure_by_sorting(rankings, place)
-    return _measure_places(precedence(rankings), place)
-
-
 def _measure_places(W: NDArray[np.float64], place: NDArray[np.intp]) -> tuple[float, float]:
     """Kemeny's score of the items at these places, and how far it is above a bound."""
     score = float(W.T[place[:, None] < place].sum())
@@ -289,30 +275,3 @@ def _majority_gap(W: NDArray[np.float64], score: float) -> float:
     """Excess of a score over a lower bound: every pair in its majority's order."""
     gap = score - float(np.triu(np.minimum(W, W.T), 1).sum())
     return gap if gap > 1e-12 * score else 0.0
-
-
-def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, float]:
-    """Compute the score in O(C log C) per ranking, without a table of pairs of items."""
-    score = 0.0
-    for level, weight in _levels_of_each(rankings):
-        both = level != ABSENT
-        sizes = np.bincount(place[both]).astype(float)
-        opposite, tied_in_both = count_opposite(place[both], level[both])
-        tied = float(sizes @ (sizes - 1)) / 2 - tied_in_both
-        score += weight * (opposite + tied / 2)
-    return float(score), float(score)
-
-
-def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], float]]:
-    """Yield the levels and the weight of each ranking.
-
-    A tie of g items that K cuts after m is before the rest with probability m/g, and otherwise
-    tied with it: two rankings.
-    """
-    for block in iterate_blocks(rankings, rankings.n_items):
-        for row, last, share, weight in zip(
-            levels(block), last_levels(block), last_shares(block), block.weights, strict=True
-        ):
-            if share < 1:
-                yield np.minimum(row, last), weight * (1 - share)
-            yield row, weight * share

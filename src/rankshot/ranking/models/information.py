@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import row_starts
@@ -40,11 +40,13 @@ def require_estimable(rankings: Rankings) -> None:
     count, label = connected_components(before, connection="strong")
     if count > 1:
         verdict = "may not exist (ties that K cuts are ignored)" if n_cut else "does not exist"
-        raise RankshotError(
-            f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
-            f"{count} groups whose worths cannot be compared "
-            f"({_describe_groups(before, label, rankings.items)}). "
-            "Use regularization > 0, or add rankings that connect them"
+        raise InputError(
+            "regularization",
+            0,
+            f"asks for the Plackett-Luce maximum-likelihood estimate, which {verdict}: the items "
+            f"fall into {count} groups whose worths cannot be compared "
+            f"({_describe_groups(before, label, rankings.items)})",
+            hint="use regularization > 0, or add rankings that connect them",
         )
 
 
