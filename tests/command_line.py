@@ -60,8 +60,8 @@ class Done(NamedTuple):
     err: str
 
 
-def rankshot(words, typed=""):
-    """Run the command in this process: a new process takes seconds to start."""
+def rankshot(words, typed="", main=main):
+    """Run the command, or another, in this process: a new process takes seconds to start."""
     out, err = io.StringIO(), io.StringIO()
     words = shlex.split(words) if isinstance(words, str) else list(map(str, words))
     before = signal.getsignal(signal.SIGTERM)

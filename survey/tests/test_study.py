@@ -272,6 +272,9 @@ WRONG = [
     ('target = "cat"\n', "", "target", "[[questions]] number 1"),
     ('first = ["dog"]', "", "first", "[[gold]] number 1"),
     ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "first", "[[questions]] number 2"),
+    ('["whale", "fox"]', '["whale", "fox"]\nshow = 1', "show", "[[questions]] number 2"),
+    ('["whale", "fox"]', '["whale", "fox"]\nshow = 2', "show", "[[questions]] number 2"),
+    ('first = ["dog"]', 'first = ["dog"]\nshow = 2', "show", "[[gold]] number 1"),
     # types and limits
     ('title = "Which animals are similar?"', "title = 3", "title", ""),
     ("question = 50", "question = 5.5", "plan.answers_per_question", ""),
