@@ -14,6 +14,7 @@ from rankshot_survey.export import (
     answer_records,
     format_csv,
     format_jsonl,
+    participant_records,
     ranking_records,
     write_records,
 )
@@ -216,6 +217,18 @@ def test_every_answer_is_there_once_with_its_gold_and_its_repeat(tmp_path):
     }
     assert sum(line["repeat"] for line in lines) == 2
     assert {(line["rater"], line["pilot"]) for line in tried} == {(pilot, True)}
+    line = next(line for line in lines if line["rater"] == ann and not line["gold"])
+    assert line["order"] == ("fox", "rose", "bus")
+    assert set(line["shown"]) == set(line["order"])
+    # The columns of the files are what scripts of researchers read.
+    assert " ".join(line) == (
+        "rater number question target shown order skipped repeat gold first correct shown_at "
+        "answered_at seconds screen seen pilot excluded flags language"
+    )
+    assert " ".join(next(participant_records(views[0]))) == (
+        "rater code state started_at seen_at finished_at withdrawn_at excluded_at excluded_why "
+        "pilot language consent answers gold_and_repeats skipped seconds flags"
+    )
 
 
 # ---- CSV
