@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from rankshot.sources import read_answers
-from rankshot.sources.names import choose_rehearsed
+from rankshot.sources.look_up import choose_rehearsed
 from rankshot.sources.prompts import make_question
 from refusals import refuses
 

@@ -8,25 +8,29 @@ and by a correction of its spelling. A noun that is not there gets a mixture of 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from importlib.util import find_spec
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from rankshot.core.errors import quote_names
-from rankshot.sources.names import NameMatcher, load_imagenet_labels, parse_label, reduce_name
+from rankshot.sources.names import (
+    NameMatcher,
+    index_rows,
+    load_imagenet_labels,
+    parse_label,
+    reduce_name,
+)
 from rankshot.sources.vectors import GLOVE_PACKAGE, WordVectors, unit_vectors
 from rankshot.sources.wordnet import find_candidates
 from rankshot.sources.wordnet_nouns import load_nouns, suggest_noun
 
-Key = TypeVar("Key")
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FILES = {"images": "look_alikes.npz", "sounds": "sound_alikes.npz"}
@@ -234,18 +238,18 @@ class Dictionary:
 
     @cached_property
     def _by_letters(self) -> dict[str, list[int]]:
-        exact = _index([reduce_letters(noun)] for noun in self.nouns)
+        exact = index_rows([reduce_letters(noun)] for noun in self.nouns)
         singulars = (load_nouns().singulars(noun.lower()) for noun in self.nouns)
-        return _index(map(reduce_letters, forms) for forms in singulars) | exact
+        return index_rows(map(reduce_letters, forms) for forms in singulars) | exact
 
     @cached_property
     def _by_words(self) -> dict[frozenset[str], list[int]]:
-        return _index([frozenset(stem_words(noun))] for noun in self.nouns)
+        return index_rows([frozenset(stem_words(noun))] for noun in self.nouns)
 
     @cached_property
     def _by_synset(self) -> dict[int, list[int]]:
         pairs = zip(self.synsets, self.is_whole, strict=True)
-        return _index([synset] if synset >= 0 and whole else [] for synset, whole in pairs)
+        return index_rows([synset] if synset >= 0 and whole else [] for synset, whole in pairs)
 
     # ---- Entries near a noun
 
@@ -343,14 +347,6 @@ class _Kernel:
         """Return the cosines of some of the sets with one another."""
         some = self._table[rows]
         return np.asarray((some @ some.T).todense())
-
-
-def _index(keys_of_rows: Iterable[Iterable[Key]]) -> dict[Key, list[int]]:
-    found: dict[Key, list[int]] = defaultdict(list)
-    for row, keys in enumerate(keys_of_rows):
-        for key in keys:
-            found[key].append(row)
-    return dict(found)
 
 
 def _correct(name: str) -> str | None:

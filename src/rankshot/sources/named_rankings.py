@@ -17,7 +17,8 @@ from rankshot.core.errors import quote_names
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.look_alikes import REMEDY, LookAlikes
-from rankshot.sources.names import ClassLabels, describe_unknown
+from rankshot.sources.look_up import describe_unknown
+from rankshot.sources.names import ClassLabels
 from rankshot.sources.registry import (
     ANSWERS,
     LANGUAGE_MODEL,

@@ -16,7 +16,7 @@ from rankshot.core.errors import InputError, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
-    from rankshot.sources.names import Compare
+    from rankshot.sources.look_up import Compare
     from rankshot.sources.similarity import Similarity
 
 ANSWERS, LANGUAGE_MODEL, LOOK_ALIKES = "answers", "llm", "look-alikes"
