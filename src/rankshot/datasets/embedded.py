@@ -511,12 +511,13 @@ def load_sentences() -> Sentences:
     with embedded_file("sentences.jsonl.xz") as path:
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     records = [json.loads(line) for line in lines]
-    arrays = [
+    texts, labels, reference, reference_labels = (
         read_only(np.array([each[field] for each in records if each["part"] == part]))
         for part in ("test", "reference")
         for field in ("text", "language")
-    ]
-    return Sentences(*arrays[:2], read_only(~np.isin(arrays[1], arrays[3])), *arrays[2:])
+    )
+    is_new = read_only(~np.isin(labels, reference_labels))
+    return Sentences(texts, labels, is_new, reference, reference_labels)
 
 
 def join_intents(
