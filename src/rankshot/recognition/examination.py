@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from rankshot import pages
 from rankshot.core.errors import NO_VALUE, InputError, format_count, format_share, quote_names
+from rankshot.recognition.network_check import check_scores
 from rankshot.recognition.recognition import rehearse_known
 from rankshot.recognition.run_folder import Run, open_run
-from rankshot.recognition.scoring import check_scores
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.forecast import ENOUGH_CLASSES, Forecast
 from rankshot.zeroshot.knowledge import load_head
