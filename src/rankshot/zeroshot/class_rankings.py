@@ -21,6 +21,8 @@ Floats = NDArray[np.floating]
 Order = Sequence[str | Sequence[str]]
 Orders = Mapping[str, Order | Sequence[Order]]
 """For each target, its seen classes, most similar first; or one such list per rater."""
+ONE_RATER = "dict"
+"""The rater of a dict with one list per class, unless raters are named."""
 DECAY = 0.5
 """By default, place r of a ranking has the weight r^-DECAY."""
 LEAST_COHERENCE = 1.64
@@ -34,7 +36,7 @@ def as_rankings(
 
     Rankings that name only some of these classes become top-K rankings of all of them. A ranking
     that lists another class is refused: nothing is dropped. A dict has one list of seen classes per
-    class, most similar first; or one list for each of the ``raters``.
+    class, most similar first, by one rater; or one list for each of the ``raters``.
     """
     if isinstance(rankings, Mapping):
         if items is None:
@@ -48,7 +50,10 @@ def as_rankings(
         if raters is not None and not isinstance(raters, str):
             # One list of each rater for each class.
             raters = [*raters] * len(rankings)
-        return Rankings.from_orders(rankings, items=items, raters=raters)
+        named = Rankings.from_orders(rankings, items=items, raters=raters)
+        if raters is not None or len(named) > len(rankings):
+            return named
+        return replace(named, raters=np.full(len(named), ONE_RATER, object))
     if isinstance(rankings, str | Path) or as_frame(rankings) is not None:
         rankings = read_rankings(rankings)
     if isinstance(rankings, Similarity):
