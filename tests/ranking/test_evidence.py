@@ -171,3 +171,19 @@ def test_ignored_ties_do_not_change_a_board_of_raters(rng):
     both = rs.leaderboard(rs.Rankings.concatenate([votes, ties]), ties="ignore")
     assert_allclose(both.p_values, alone.p_values)
     assert_allclose(both.compare("i0", "i1").interval, alone.compare("i0", "i1").interval)
+
+
+def test_ties_alone_do_not_limit_the_lead_of_an_item_that_never_lost(rng):
+    ties = rs.Rankings.from_pairs(["a"] * 14, ["b"] * 14, ties=[True] * 14)
+    wins = rs.Rankings.from_pairs(["a"] * 26, ["b"] * 26)
+    with pytest.warns(UserWarning, match="always won"):
+        board = rs.leaderboard(rs.Rankings.concatenate([wins, ties]))
+    low, high = board.compare("a", "b").interval
+    assert low > 0
+    assert high == np.inf
+    # Where two items beat each other, the tie parameter has a limit, and ties connect.
+    both = rs.Rankings.from_pairs(["b", "c"] * 20, ["c", "b"] * 20)
+    parts = (x.change_items(("a", "b", "c")) for x in (wins, ties, both))
+    board = rs.leaderboard(rs.Rankings.concatenate(parts))
+    assert np.isfinite(board.comparison_intervals).all()
+    assert board.warnings == ()

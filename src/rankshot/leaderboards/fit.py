@@ -278,7 +278,9 @@ def _fit(
     nothing = np.full(len(votes), None, object)
     votes = replace(votes, rankings=replace(votes.rankings, targets=nothing))
     counts, wins, tied = _count(votes.rankings)
-    before = wins if ties == "ignore" else wins + tied
+    # Without a cycle of wins, nothing limits the tie parameter: a tie is no sign of equal worths.
+    limits = ties != "outcome" or connected_components(wins, connection="strong")[0] < len(wins)
+    before = wins + tied if limits and ties != "ignore" else wins
     one_sided, described = find_one_sided(before, votes.rankings.items)
     has_order = ~votes.rankings.rows_with_ties
     if votes.are_pairs and ties == "ignore" and has_order.any():

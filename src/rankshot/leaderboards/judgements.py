@@ -12,6 +12,7 @@ from typing import Any
 from rankshot.core.files import open_bytes
 
 NESTED = re.compile(rb'"games"|"g1_winner"|"judge":\s*\[')
+NESTED_COLUMNS = ({"games"}, {"g1_winner"}, {"judge", "score", "question_id"})
 HEAD = 1 << 16
 """The bytes of a JSON file that show whether it has judgements."""
 NO_SCORE = -1
@@ -31,6 +32,8 @@ def unfold_judgements(votes: Any) -> Any:
     """
     is_file = isinstance(votes, (str, Path)) and "json" in Path(votes).name
     records = _read_records(Path(votes)) if is_file else votes
+    if any(names <= {*getattr(votes, "column_names", ())} for names in NESTED_COLUMNS):
+        records = votes.to_list() if hasattr(votes, "features") else votes
     if not isinstance(records, list) or not records or not isinstance(records[0], Mapping):
         return votes
     first = records[0]
