@@ -452,3 +452,26 @@ def test_an_explanation_adds_up(rng):
     z = list(refined.classes_).index(why.target)
     total = sum(c for _, c in (*why.items, *why.others))
     assert total == pytest.approx(log_proba[z] - log_proba.mean())
+
+
+def test_evidence_of_another_model_is_in_the_mixture(rng):
+    """The head that is returned says of the batch what the mixture does, and it is better."""
+    truth = np.repeat([0, 1, 2], 60)
+    items, names = [f"s{i}" for i in range(6)], np.array(["u", "v", "w"])
+    scores = 0.8 * np.repeat(np.eye(3), 2, axis=1)[truth] + rng.normal(size=(180, 6))
+    opinion = rs.Scores(4.0 + 1.2 * np.eye(3)[truth] + rng.normal(size=(180, 3)), names)
+    batch = rs.Scores(scores, items, evidence=opinion)
+    rankings = {"u": ["s0", "s1"], "v": ["s2", "s3"], "w": ["s4", "s5"]}
+    lists = rs.Rankings.from_orders(list(rankings.values()), items=items, targets=list(rankings))
+    head = rs.WeightedMean().fit(lists, evidence=batch)
+    refined = rs.zeroshot.BatchRefinement(head, temperature=1.0).fit(batch)
+    np.testing.assert_allclose(refined.predict_proba(batch).mean(axis=0), refined.frequencies_)
+    assert np.mean(refined.predict(batch) == head.predict(batch)) == refined.agreement_
+    alone, jointly = (np.mean(each.predict(batch) == names[truth]) for each in (head, refined))
+    assert jointly > alone
+    # A constant in each row of evidence changes nothing.
+    shifted = rs.Scores(opinion.values + rng.normal(size=(180, 1)), names)
+    np.testing.assert_allclose(
+        refined.predict_proba(rs.Scores(scores, items, evidence=shifted)),
+        refined.predict_proba(batch),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -15,7 +15,7 @@ from scipy.special import digamma, log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array
+from rankshot.core.arrays import Array, row_blocks
 from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
@@ -27,6 +27,7 @@ from rankshot.zeroshot.scores import (
     as_scores,
     count_effective,
     standardize_blocks,
+    standardize_rows,
 )
 from rankshot.zeroshot.weighted_mean import Examples, WeightedMean
 
@@ -109,6 +110,9 @@ class BatchRefinement(Predictor, BaseEstimator):
     v^6, where v is the variety of the classes that are found with the same P(z) from the head's
     own probabilities: 1 / (L Σ share²), which is 1 if all L classes have the same share and 1/2 if
     half of them are absent. The power 6 was chosen on held-out seen classes.
+
+    If the head has learned evidence of another model, its scores are further columns of f: each
+    block of columns has the same variance.
 
     With labelled examples, their classes are fixed in the algorithm. A head that has learned from
     the same examples repeats their errors for all inputs. The rankings correct these errors, as
@@ -198,12 +202,16 @@ class BatchRefinement(Predictor, BaseEstimator):
         base = head
         if examples is not None and isinstance(fitted, WeightedMean):
             base = self._add_rankings(fitted)
-        components = find_components(table)
+        few, labels = None, None
+        if examples is not None:
+            few, labels = as_examples(examples, head.seen, head.classes)
+        # Another model's scores are columns as well, if all inputs have them.
+        evidence = base.evidence if few is None or few.evidence is not None else ()
+        components = find_components(table, evidence)
         log_proba = np.asarray(base.log_proba(table), np.float64)
         points = components.transform(table)
         data = Data(points, log_proba, np.zeros((0, points.shape[1])), np.zeros((0, L)))
-        if examples is not None:
-            few, labels = as_examples(examples, head.seen, head.classes)
+        if few is not None:
             known = np.eye(L)[np.searchsorted(head.classes_, labels)]
             data = data._replace(examples=components.transform(few), known=known)
         self.equality_, mixtures = self._refine(data)
@@ -218,9 +226,11 @@ class BatchRefinement(Predictor, BaseEstimator):
         if temperature is None:
             confidence = float(np.exp(alone.max(axis=1)).mean())
             temperature = calibrating_temperature(log_share, confidence)
-        # Columns of features and evidence keep their slopes.
-        all_slopes = base.slopes / base.temperature
-        all_slopes[:, base.blocks["scores"]] += slopes.T
+        # Features keep their slopes. The mean of evidence is subtracted in each input.
+        all_slopes, C = base.slopes / base.temperature, len(head.seen)
+        all_slopes[:, base.blocks["scores"]] += slopes[:C].T
+        if evidence:
+            all_slopes[:, base.blocks["evidence"]] += (slopes[C:] - slopes[C:].mean(axis=0)).T
         self.head_ = replace(
             base,
             slopes=all_slopes,
@@ -282,31 +292,53 @@ class BatchRefinement(Predictor, BaseEstimator):
 
 
 class Components(NamedTuple):
-    """The principal components of the standardised scores of a batch."""
+    """The principal components of the columns of a batch.
 
+    The columns are the standardised scores, and those of another model for the classes
+    ``evidence``, with mean 0 in each input.
+    """
+
+    evidence: tuple[str, ...]
     center: Floats
     axes: Floats
 
     def transform(self, table: Scores) -> Floats:
-        """Scores along the components."""
-        blocks = standardize_blocks(table)
+        """Inputs along the components."""
+        blocks = list_columns(table, self.evidence)
         return np.concatenate([(f - self.center) @ self.axes for f in blocks])
 
 
-def find_components(table: Scores) -> Components:
-    """The principal components of a batch."""
-    n, C = len(table), len(table.items)
-    center = sum((f.sum(axis=0) for f in standardize_blocks(table)), np.zeros(C)) / n
-    scatter = np.zeros((C, C))
-    for f in standardize_blocks(table):
+def list_columns(table: Scores, evidence: tuple[str, ...]) -> Iterator[Floats]:
+    """The columns of some inputs at a time."""
+    if not evidence:
+        yield from standardize_blocks(table)
+        return
+    for rows in row_blocks(len(table), table.values.shape[1]):
+        others = np.asarray(table[rows].evidence_of(evidence), np.float64)
+        centered = others - others.mean(axis=1, keepdims=True)
+        yield np.hstack([standardize_rows(table.values[rows]), centered])
+
+
+def find_components(table: Scores, evidence: tuple[str, ...] = ()) -> Components:
+    """The principal components of a batch.
+
+    All columns of a block have the same variance, and both blocks have the same in all.
+    """
+    n, C, E = len(table), len(table.items), len(evidence)
+    d = C + E
+    center = sum((f.sum(axis=0) for f in list_columns(table, evidence)), np.zeros(d)) / n
+    scatter = np.zeros((d, d))
+    for f in list_columns(table, evidence):
         scatter += (f - center).T @ (f - center) / n
     std = np.sqrt(scatter.diagonal())
     eps = np.finfo(table.values.dtype).eps
     rounding = ROUNDING_UNITS * eps * np.abs(table.values).max()
-    std[std * table.values.std() <= rounding] = 1.0
-    d = min(C, MOST_DIRECTIONS)
-    axes = eigh(scatter / np.outer(std, std), subset_by_index=[C - d, C - 1])[1]
-    return Components(center, axes / std[:, None])
+    std[:C][std[:C] * table.values.std() <= rounding] = 1.0
+    std[C:][std[C:] <= ROUNDING_UNITS * eps * max(std[C:], default=0.0)] = 1.0
+    weight = np.append(np.ones(C), np.full(E, np.sqrt(C / max(E, 1)))) / std
+    kept = min(d, MOST_DIRECTIONS)
+    axes = eigh(scatter * np.outer(weight, weight), subset_by_index=[d - kept, d - 1])[1]
+    return Components(evidence, center, axes * weight[:, None])
 
 
 def run_em(
