@@ -195,12 +195,12 @@ def _read_value(question: ExtraQuestion, sent: str) -> str:
 
 
 def _read_number(question: ExtraQuestion, text: str) -> str:
-    found = _NUMBER.fullmatch(text.translate(_SIGNS)) if len(text) <= MOST_DIGITS else None
-    fraction = found and (found[2] or found[3])
-    if found is None or (question.is_whole and fraction):
+    number = _NUMBER.fullmatch(text.translate(_SIGNS)) if len(text) <= MOST_DIGITS else None
+    fraction = number and (number[2] or number[3])
+    if number is None or (question.is_whole and fraction):
         raise ParticipantError("extra.whole" if question.is_whole else "extra.number")
     # int() and float() also read the digits of other scripts.
-    value = float(f"{found[1]}.{fraction}") if fraction else int(found[1])
+    value = float(f"{number[1]}.{fraction}") if fraction else int(number[1])
     _require(value >= question.least, "extra.least", least=f"{question.least:g}")
     _require(value <= question.most, "extra.most", most=f"{question.most:g}")
     return str(value)

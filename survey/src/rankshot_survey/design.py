@@ -128,7 +128,7 @@ def select_nearest_items(
     require_rankings(rankings)
     counted = rankings.with_items(items)
     counted = counted[counted.weights > 0]
-    found = []
+    nearest = []
     for target in targets:
         these = counted[counted.targets == target]
         if len(these) == 0:
@@ -141,5 +141,5 @@ def select_nearest_items(
             compared = {counted.items[i] for i in these.codes}
         # The average place of an item that no ranking compares is a guess: it comes last.
         order = sorted(average_order(these), key=lambda name: name not in compared)
-        found.append(tuple(name for name in order if name != target)[:n])
-    return found
+        nearest.append(tuple(name for name in order if name != target)[:n])
+    return nearest

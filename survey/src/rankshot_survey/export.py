@@ -87,8 +87,8 @@ def ranking_records(
     if not kept:
         rule = f"are none to export: {len(counted)} of {len(answers)} count"
         raise InputError("answers", NO_VALUE, rule)
-    known = set(study.items)
-    if odd := [(a, name) for a in kept for name in a.shown if name not in known]:
+    items = set(study.items)
+    if odd := [(a, name) for a in kept for name in a.shown if name not in items]:
         answer, name = odd[0]
         where = f"an answer to {answer.question.target!r}"
         hint = suggest_name(name, study.items).strip(" ()")
@@ -101,7 +101,7 @@ def ranking_records(
     for answer in kept:
         target, theirs = answer.question.target, flags.get(answer.rater, ())
         after = study.unshown == "after" and len(sets[target]) == 1
-        is_top = after or set(answer.shown) >= known
+        is_top = after or set(answer.shown) >= items
         last = len(answer.order)
         left = sorted(item for item, level in answer.levels.items() if level == last)
         tie = [left] if len(left) > 1 else left
@@ -110,7 +110,7 @@ def ranking_records(
             "ranking": answer.order if is_top else [*answer.order, *tie],
             "source": SOURCE,
             "rater": answer.rater,
-            **({} if set(answer.shown) >= known else {"kind": "top" if is_top else "subset"}),
+            **({} if set(answer.shown) >= items else {"kind": "top" if is_top else "subset"}),
             **({} if is_top or not left else {"k": len(answer.order)}),
             "shown": answer.shown,
             "seconds": _round(answer.seconds, 1),
@@ -240,21 +240,21 @@ def payment_records(view: Overview) -> list[Record]:
 
 def _decide(person: Participant) -> tuple[Decision, str]:
     has_ended, why = person.finished_at is not None, str(person.excluded_why)
-    found: tuple[Decision, str] = "approve", ""
+    decision: tuple[Decision, str] = "approve", ""
     if person.withdrawn_at is not None:
         # Who has ended had the code already, and may have sent it.
-        found = ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
+        decision = ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
     elif person.screened_at is not None:
-        found = "screened out", "did not pass the screening"
+        decision = "screened out", "did not pass the screening"
     elif person.excluded_at is not None:
-        found = ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
+        decision = ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
     elif not has_ended:
-        found = "wait", "has not finished"
+        decision = "wait", "has not finished"
     elif person.n_answers == 0:
-        found = "return", "answered nothing"
+        decision = "return", "answered nothing"
     elif person.flags:
-        found = "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
-    return found
+        decision = "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
+    return decision
 
 
 def compare_submissions(view: Overview, listed: Iterable[Sequence[str]]) -> dict[str, list[str]]:
@@ -264,8 +264,8 @@ def compare_submissions(view: Overview, listed: Iterable[Sequence[str]]) -> dict
     who submitted without finishing here; and who are not on Prolific's list.
     """
     status: dict[str, str] = {}
-    for person_id, given in listed:
-        plain = given.upper().replace("-", " ").replace("_", " ").strip()
+    for person_id, state in listed:
+        plain = state.upper().replace("-", " ").replace("_", " ").strip()
         # Who returned a submission and took part again has two lines.
         if status.get(person_id, "RETURNED") in _RETURNED:
             status[person_id] = plain

@@ -119,18 +119,18 @@ class Languages:
     """The languages of a study: the catalogues that are offered, and the default one."""
 
     def __init__(self, study: Study) -> None:
-        given = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
-        known = {tag: load_catalogue(tag) for tag in given}
-        known |= {own.language: own for own in map(read_catalogue, study.catalogues)}
+        tags = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
+        catalogues = {tag: load_catalogue(tag) for tag in tags}
+        catalogues |= {own.language: own for own in map(read_catalogue, study.catalogues)}
         for tag in study.languages:
-            if tag not in known:
+            if tag not in catalogues:
                 hint = (
                     f"translate `rankshot-survey catalogue {tag}.toml`, and name it in catalogues"
                 )
-                rule = f"is not one of the languages {', '.join(known)}"
+                rule = f"is not one of the languages {', '.join(catalogues)}"
                 raise InputError("language.offered", tag, rule, hint=hint)
-        self._known = known
-        self.offered = {tag: known[tag] for tag in study.languages or known}
+        self._known = catalogues
+        self.offered = {tag: catalogues[tag] for tag in study.languages or catalogues}
         for tag in study.translations:
             if not any(match_language(other, [tag]) for other in self.offered):
                 rule = f"is not one of the offered languages {', '.join(self.offered)}"
@@ -159,16 +159,16 @@ def sort_accepted(header: str) -> list[str]:
     for entry in header.split(","):
         tag, *parameters = (part.strip() for part in entry.split(";"))
         # float() would also accept nan, inf and 1e9.
-        found = re.fullmatch(r"[qQ]\s*=\s*([0-9]*\.?[0-9]+|[0-9]+\.)", "".join(parameters[:1]))
-        weights[tag] = float(found[1]) if found else float(not parameters)
+        weight = re.fullmatch(r"[qQ]\s*=\s*([0-9]*\.?[0-9]+|[0-9]+\.)", "".join(parameters[:1]))
+        weights[tag] = float(weight[1]) if weight else float(not parameters)
     return sorted(
         (tag for tag in weights if tag and weights[tag] > 0), key=weights.__getitem__, reverse=True
     )
 
 
-def match_language(tag: str, known: Iterable[str]) -> str | None:
-    """Return the known language that is nearest to a tag: itself, or a more general one."""
-    by_name = {name.lower(): name for name in known}
+def match_language(tag: str, tags: Iterable[str]) -> str | None:
+    """Return the tags language that is nearest to a tag: itself, or a more general one."""
+    by_name = {name.lower(): name for name in tags}
     tag = tag.lower()
     while tag and tag not in by_name:
         tag = tag.rpartition("-")[0]
@@ -227,7 +227,7 @@ class OwnTexts:
         return None if translated is None and own is None else self._choose(translated, own or "")
 
     def alt(self, name: str) -> OwnText:
-        """Return what the image of an item or a target shows."""
+        """Return the description of the image of an item or a target."""
         own = next(image.alt for image in self._study.images if image.name == name)
         return self._choose(self._translation.alts.get(name), own)
 

@@ -164,8 +164,8 @@ class Overview:
     @property
     def flagged(self) -> list[Participant]:
         """The participants with a flag who are not excluded, those with most flags first."""
-        found = [person for rater, person in self.people.items() if self.flags.get(rater)]
-        return sorted(found, key=lambda person: (-len(person.flags), person.rater))
+        people = [person for rater, person in self.people.items() if self.flags.get(rater)]
+        return sorted(people, key=lambda person: (-len(person.flags), person.rater))
 
     @property
     def counts(self) -> Counter[str]:
@@ -225,10 +225,10 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         n_pilot = sum(row.pilot for row in rows)
         rows = [row for row in rows if row.pilot == pilot]
         is_excluded = {row.rater: row.excluded_at is not None for row in rows}
-        found = read_answers(connection)
-        answers = [answer for answer in found if is_excluded.get(answer.rater) is False]
-        excluded = [answer for answer in found if is_excluded.get(answer.rater)]
-        given = group_by(found, lambda answer: answer.rater)
+        every_answer = read_answers(connection)
+        answers = [answer for answer in every_answer if is_excluded.get(answer.rater) is False]
+        excluded = [answer for answer in every_answer if is_excluded.get(answer.rater)]
+        by_rater = group_by(every_answer, lambda answer: answer.rater)
         flags = find_flags(answers, study.quality)
         all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
         extra = read_extra_answers(connection)
@@ -237,7 +237,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         people = {
             row.rater: _describe_participant(
                 row,
-                given[row.rater],
+                by_rater[row.rater],
                 is_active=row.rater in expected,
                 flags=(all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
                 extra=extra.get(row.rater, {}),
@@ -288,31 +288,31 @@ def read_answers(connection: Connection) -> list[Answer]:
 
 
 def _describe_participant(
-    row: Row[Any], given: Sequence[Answer], *, is_active: bool, **known: Any
+    row: Row[Any], answers: Sequence[Answer], *, is_active: bool, **more: Any
 ) -> Participant:
-    n = sum(map(is_counted, given))
-    n_skipped = sum(not answer.order for answer in given)
-    times = [answer.seconds for answer in given if answer.seconds is not None]
+    n = sum(map(is_counted, answers))
+    n_skipped = sum(not answer.order for answer in answers)
+    times = [answer.seconds for answer in answers if answer.seconds is not None]
     ends = {
         "withdrawn": row.withdrawn_at,
         "screened out": row.screened_at,
         "excluded": row.excluded_at,
         "finished" if n else "answered nothing": row.finished_at,
     }
-    found = [state for state, at in ends.items() if at is not None]
+    ends_reached = [state for state, at in ends.items() if at is not None]
     end = row.finished_at or row.seen_at
     # What is needed to resume is nothing to show.
     hidden = {"started_by", "released"}
     stored = {name: value for name, value in row._mapping.items() if name not in hidden}
     return Participant(
         **{**stored, "pilot": bool(row.pilot)},
-        state=[*found, "active" if is_active else "left"][0],
+        state=[*ends_reached, "active" if is_active else "left"][0],
         n_answers=n,
-        n_checks=len(given) - n - n_skipped,
+        n_checks=len(answers) - n - n_skipped,
         n_skipped=n_skipped,
         seconds=median(times) if times else None,
         duration=end - row.started_at if end >= row.started_at else None,
-        **known,
+        **more,
     )
 
 
@@ -320,11 +320,11 @@ def summarize_questions(
     study: Study, answers: Iterable[Answer], loads: Mapping[str, Load]
 ) -> tuple[QuestionProgress, ...]:
     """Count the answers to each question; ``loads`` says how many are to answer it now."""
-    given = [answer for answer in answers if not (answer.repeat or answer.question.is_gold)]
-    answered = Counter(answer.question.whole_key for answer in given if answer.order)
-    skipped = Counter(answer.question.whole_key for answer in given if not answer.order)
+    counted = [answer for answer in answers if not (answer.repeat or answer.question.is_gold)]
+    answered = Counter(answer.question.whole_key for answer in counted if answer.order)
+    skipped = Counter(answer.question.whole_key for answer in counted if not answer.order)
     parts = group_by(study.asked, lambda question: question.whole_key)
-    gone = {a.question.whole_key: a.question for a in given if a.question.whole_key not in parts}
+    gone = {a.question.whole_key: a.question for a in counted if a.question.whole_key not in parts}
     old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
     return tuple(
         QuestionProgress(
@@ -346,14 +346,14 @@ def summarize_targets(
 ) -> tuple[TargetProgress, ...]:
     """Summarise the answers to each target. Flagged participants count like all others."""
     rows = group_by(questions, lambda row: row.question.target)
-    given = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
+    by_target = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
     targets = []
     for target, theirs in rows.items():
         asked = [row for row in theirs if row.planned]
         counted = ("answered", "planned", "in_progress")
         counts = (sum(getattr(row, name) for row in asked) for name in counted)
         items = sorted({item for row in theirs for item in row.question.items})
-        targets.append(TargetProgress(target, *counts, *_merge_answers(given[target], items)))
+        targets.append(TargetProgress(target, *counts, *_merge_answers(by_target[target], items)))
     return tuple(targets)
 
 

@@ -27,8 +27,8 @@ class Arrival(BaseModel):
 
     def find_ids(self, study: Study) -> dict[str, str]:
         """Return the ids that the study asks for."""
-        found = self.model_extra or {}
-        return {name: found[name] for name in study.id_names if found.get(name)}
+        sent = self.model_extra or {}
+        return {name: sent[name] for name in study.id_names if sent.get(name)}
 
 
 class Visitor(NamedTuple):
@@ -40,23 +40,23 @@ class Visitor(NamedTuple):
 
 def read_visitor(study: Study, arrival: Arrival) -> Visitor:
     """Read the ids that the platform has put into the URL."""
-    given = arrival.find_ids(study)
-    for name, value in given.items():
+    ids = arrival.find_ids(study)
+    for name, value in ids.items():
         if not _ID.fullmatch(value):
             raise ParticipantError("refused.bad_id", name=name, value=short_repr(value))
     person = study.id_names[0]
     if study.platform == "none":
-        return Visitor(given.get(person), {})
-    if person not in given:
+        return Visitor(ids.get(person), {})
+    if person not in ids:
         raise ParticipantError("refused.no_id", name=person)
     # What an address does not say does not erase what an earlier one said.
     columns = zip(ID_COLUMNS, study.id_names, strict=False)
-    return Visitor(given[person], {c: given[name] for c, name in columns if name in given})
+    return Visitor(ids[person], {c: ids[name] for c, name in columns if name in ids})
 
 
 def fill_url(url: str, values: Mapping[str, str]) -> str:
     """Return a URL with the values of the names in braces, empty where there is none."""
-    return _FIELD.sub(lambda found: quote(values.get(found[1], ""), safe=""), url)
+    return _FIELD.sub(lambda field: quote(values.get(field[1], ""), safe=""), url)
 
 
 def participant_name(platform: str, participant: str) -> str:

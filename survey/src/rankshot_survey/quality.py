@@ -70,7 +70,7 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     The guide on surveys reports how often the flags are correct in simulated studies, which
     ``tests/survey/test_quality.py`` repeats.
     """
-    found: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
+    flags: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
     for rule in (
         _flag_fast,
         _flag_repeats,
@@ -80,8 +80,8 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
         _flag_skips,
     ):
         for rater, flag in rule(answers, rules):
-            found[rater].append(flag)
-    return {rater: tuple(theirs) for rater, theirs in found.items()}
+            flags[rater].append(flag)
+    return {rater: tuple(theirs) for rater, theirs in flags.items()}
 
 
 # ---- One rule each
@@ -90,14 +90,14 @@ RaterFlags = Iterator[tuple[str, Flag]]
 
 
 def _flag_fast(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
-    given = [answer for answer in answers if answer.order]
-    least = {len(a.shown): rules.seconds * max(1.0, len(a.shown) / USUAL_ITEMS) for a in given}
-    fast = [a for a in given if a.seconds is not None and a.seconds < least[len(a.shown)]]
-    for rater, n, n_given in _count_by_rater(fast, given):
-        if 2 * n >= n_given:
+    ranked = [answer for answer in answers if answer.order]
+    least = {len(a.shown): rules.seconds * max(1.0, len(a.shown) / USUAL_ITEMS) for a in ranked}
+    fast = [a for a in ranked if a.seconds is not None and a.seconds < least[len(a.shown)]]
+    for rater, n, n_ranked in _count_by_rater(fast, ranked):
+        if 2 * n >= n_ranked:
             most = max(least[len(answer.shown)] for answer in fast if answer.rater == rater)
-            text = f"{n} of {n_given} answers within {most:g} seconds"
-            yield rater, Flag("fast", text, n / n_given)
+            text = f"{n} of {n_ranked} answers within {most:g} seconds"
+            yield rater, Flag("fast", text, n / n_ranked)
 
 
 def _count_by_rater(
@@ -262,11 +262,11 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     )
     # Both get the larger number of comparisons, so that they are flagged together.
     chance = np.exp(log_p) * np.maximum(n_compared[one], n_compared[other])
-    found: dict[str, list[IdenticalRater]] = defaultdict(list)
+    twins: dict[str, list[IdenticalRater]] = defaultdict(list)
     for row in np.flatnonzero(chance <= MOST_CHANCE).tolist():
         same = (float(chance[row]), raters[other[row]], int(n_shared[row]), int(n_places[row]))
-        found[raters[one[row]]].append(IdenticalRater(*same))
-    return {rater: tuple(sorted(theirs)) for rater, theirs in found.items()}
+        twins[raters[one[row]]].append(IdenticalRater(*same))
+    return {rater: tuple(sorted(theirs)) for rater, theirs in twins.items()}
 
 
 def _encode_labels(labels: Iterable[Label]) -> tuple[list[Label], NDArray[np.int64]]:

@@ -496,7 +496,7 @@ class Study:
     def _check_questions(self) -> None:
         places: dict[tuple[str, frozenset[str]], str] = {}
         first_places: dict[str, str] = {}
-        known = frozenset(self.items)
+        items = frozenset(self.items)
         for place, question in self._places():
             if place.startswith("[[gold]]"):
                 _require(question.is_gold, "first", NO_VALUE, "is missing", place)
@@ -509,7 +509,7 @@ class Study:
             _require(same == place, "items", question.items, rule, place)
             if question.is_gold:
                 continue
-            _require_known("items", question.items, known, "one of items.names", place)
+            _require_known("items", question.items, items, "one of items.names", place)
             other = first_places.setdefault(question.target, place)
             # Items that a question does not show may belong before those that it shows.
             _require(
@@ -519,7 +519,7 @@ class Study:
                 'must be "unknown", since questions show different items',
                 place,
             )
-        is_needless = all(known <= set(question.items) for question in self.questions)
+        is_needless = all(items <= set(question.items) for question in self.questions)
         rule = 'must be "after" or "unknown", since a question does not show all items'
         _require(self.unshown or is_needless, "unshown", NO_VALUE, rule)
 

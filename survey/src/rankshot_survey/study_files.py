@@ -47,52 +47,52 @@ def read_study(path: str | Path) -> Study:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(format_study(study))
-    ...     found = read_study(path)
-    >>> [question.target for question in found.questions]
+    ...     study_again = read_study(path)
+    >>> [question.target for question in study_again.questions]
     ['tiger', 'dolphin']
     """
     path = Path(path)
     document = parse_toml(path)
     with prefix_errors(path):
-        given = _find_fields(document)
+        values = _find_fields(document)
         try:
-            return TypeAdapter(Study).validate_python(given, context={"folder": path.parent})
+            return TypeAdapter(Study).validate_python(values, context={"folder": path.parent})
         except ValidationError as error:
             raise find_problem(error) from None
 
 
 def _find_fields(document: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a study from its tables, after a check of the keys."""
-    given: dict[str, Any] = {"prompt": DEFAULT_PROMPT}
+    values: dict[str, Any] = {"prompt": DEFAULT_PROMPT}
     for key, value in document.items():
         if key not in TABLES:
             _require_key("", key, (*TABLES[""], *filter(None, TABLES), *_OWN_TABLES))
-            given[key] = value
+            values[key] = value
         elif isinstance(value, dict):
             for inner, content in value.items():
                 _require_key(f"{key}.", inner, TABLES[key])
-                given[TABLES[key][inner]] = content
+                values[TABLES[key][inner]] = content
         else:
             raise InputError(key, value, f"must be a table, [{key}] with its keys below")
     for key in LISTED:
-        tables = given.get(key, [])
+        tables = values.get(key, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise InputError(key, tables, f"must be tables, with [[{key}]] above each")
-    return given
+    return values
 
 
-def _require_key(table: str, key: str, known: Iterable[str]) -> None:
-    if key in known:
+def _require_key(table: str, key: str, names: Iterable[str]) -> None:
+    if key in names:
         return
     homes = [f"[{name}]" for name, keys in TABLES.items() if name and key in keys and key != "name"]
     if key in TABLES[""]:
         hint = "it belongs at the top of the file, above the first [table]"
     else:
-        hint = f"it belongs under {homes[0]}" if homes else suggest_name(key, known).strip(" ()")
+        hint = f"it belongs under {homes[0]}" if homes else suggest_name(key, names).strip(" ()")
     rule = "is not a key of a study"
     if key == "conditions":
         rule, hint = "is not supported: only rankshot 0.3 has experiments", ""
-    raise InputError(f"{table}{key}", NO_VALUE, rule, hint=hint or f"the keys: {', '.join(known)}")
+    raise InputError(f"{table}{key}", NO_VALUE, rule, hint=hint or f"the keys: {', '.join(names)}")
 
 
 def parse_toml(path: Path) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def parse_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads("".join(lines))
     except (ValueError, RecursionError) as error:
-        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
-        line = int(found[2]) if found else len(lines)
-        problem = f"{found[1]} in column {found[3]}" if found else str(error)
+        place = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
+        line = int(place[2]) if place else len(lines)
+        problem = f"{place[1]} in column {place[3]}" if place else str(error)
         where = f"{path}, line {line}"
         raise InputError("study", NO_VALUE, f"is not TOML: {problem}", where) from None
 

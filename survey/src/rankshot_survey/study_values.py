@@ -67,15 +67,15 @@ def require(holds: object, rule: str) -> None:
 
 def _check_line(text: str) -> str:
     require(text == text.strip(), "must not begin or end with a space")
-    found = _UNPRINTABLE.search(text)
-    require(not found, f"must not have the control character {found and found.group()!r}")
+    control = _UNPRINTABLE.search(text)
+    require(not control, f"must not have the control character {control and control.group()!r}")
     return text
 
 
 def _check_text(text: str) -> str:
     require(text.strip(), "must not be empty")
-    found = UNPRINTABLE_IN_TEXT.search(text)
-    require(not found, f"must not have the control character {found and found.group()!r}")
+    control = UNPRINTABLE_IN_TEXT.search(text)
+    require(not control, f"must not have the control character {control and control.group()!r}")
     return text
 
 

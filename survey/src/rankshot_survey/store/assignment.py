@@ -135,7 +135,7 @@ def draw_items(
     rng: Random,
 ) -> dict[str, Sequence[str]]:
     """Return the items that each question shows to a participant, by its key."""
-    found: dict[str, Sequence[str]] = {q.key: q.items for q in questions if not q.show}
+    shown: dict[str, Sequence[str]] = {q.key: q.items for q in questions if not q.show}
     drawn = [question for question in questions if question.show]
     for whole in dict.fromkeys(question.whole_key for question in drawn):
         parts = [question for question in drawn if question.whole_key == whole]
@@ -149,8 +149,8 @@ def draw_items(
             together[np.ix_(codes, codes)] += 1
             own[codes] += somebody == rater
         for part, codes in zip(parts, draw_sets(together, own, len(parts), show, rng), strict=True):
-            found[part.key] = [items[i] for i in codes]
-    return found
+            shown[part.key] = [items[i] for i in codes]
+    return shown
 
 
 def _select_shown(
@@ -232,8 +232,8 @@ def count_answers(
         .where(ASSIGNMENT.c.repeat == 0, PARTICIPANT.c.pilot == int(pilot), COUNTS)
         .group_by(ASSIGNMENT.c.question)
     )
-    found = {key: Load(*load) for key, *load in connection.execute(counts)}
-    return {question.key: found.get(question.key, Load(0, 0)) for question in study.asked}
+    loads = {key: Load(*load) for key, *load in connection.execute(counts)}
+    return {question.key: loads.get(question.key, Load(0, 0)) for question in study.asked}
 
 
 def _is_expected(study: Study, now: float) -> ColumnElement[bool]:

@@ -156,7 +156,7 @@ def name_failures(place: Path | str, what: str = "cannot be opened") -> Iterator
 
 
 def _show_place(place: Path | str) -> object:
-    """Return what a message says of a database: a URL may contain a password."""
+    """Return the name of a database for messages: a URL may contain a password."""
     return str(place) if isinstance(place, Path) else NO_VALUE
 
 

@@ -181,12 +181,12 @@ class Participation:
     def _register(self) -> None:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
-            known = set(connection.execute(select(QUESTION.c.key)).scalars())
+            stored = set(connection.execute(select(QUESTION.c.key)).scalars())
             rows = [
                 {column.name: getattr(question, column.name) for column in QUESTION.c}
                 | {"items": json.dumps(question.items), "first": json.dumps(question.first)}
                 for key, question in self._questions.items()
-                if key not in known
+                if key not in stored
             ]
             if rows:
                 connection.execute(QUESTION.insert(), rows)
@@ -199,7 +199,7 @@ class Participation:
         return pilot
 
     def find_own(self, participant: str, form: str, owned: Collection[str]) -> Row[Any] | None:
-        """Return who has started with this id, if it is the same person; see `start`.
+        """Return the participant with this id, if the visitor is the same person; see `start`.
 
         ``owned`` are the raters whose links the browser has. Somebody else gets None, as for an
         unknown id.
@@ -276,7 +276,7 @@ class Participation:
         return rater
 
     def find_person(self, rater: str) -> Row[Any] | None:
-        """Return what is stored of a participant."""
+        """Return the row of a participant."""
         with self._database.begin_read() as connection:
             return select_participant(connection, rater)
 
@@ -326,7 +326,7 @@ class Participation:
     def _show(
         self, connection: Connection, row: Row[Any], now: float
     ) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return what a row of `CURRENT` asks for; if nothing, record the end."""
+        """Return the question of a row of `CURRENT`; if none is left, record the end."""
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
@@ -357,7 +357,7 @@ class Participation:
         )
 
     def _extra_parts(self, rater: str) -> tuple[str, ...]:
-        """Return what the token of the extra questions signs: their fields have no names."""
+        """Return the values that the token of the extra questions signs."""
         names = [question.name for question in self._study.last_questions]
         return rater, "extra", json.dumps(names)
 
@@ -530,8 +530,8 @@ def select_participant(
     connection: Connection, rater: str, *more: ColumnElement[Any]
 ) -> Row[Any] | None:
     """Return a participant with the state of the survey, and more columns."""
-    found = select(PARTICIPANT, STATE, *more).where(PARTICIPANT.c.rater == rater)
-    return connection.execute(found).first()
+    query = select(PARTICIPANT, STATE, *more).where(PARTICIPANT.c.rater == rater)
+    return connection.execute(query).first()
 
 
 def select_assignments(connection: Connection, rater: str) -> Sequence[Row[Any]]:

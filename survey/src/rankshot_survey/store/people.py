@@ -59,10 +59,10 @@ def read_extra_answers(
     query = select(EXTRA_ANSWER).order_by(EXTRA_ANSWER.c.rater, EXTRA_ANSWER.c.name)
     if rater is not None:
         query = query.where(EXTRA_ANSWER.c.rater == rater)
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
     for row in connection.execute(query):
-        found[row.rater][row.name] = row.value
-    return dict(found)
+        answers[row.rater][row.name] = row.value
+    return dict(answers)
 
 
 def find_raters(
@@ -76,23 +76,23 @@ def find_raters(
     for row in connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.platform_id)):
         for name in {*row, identity.code(row.rater)} - {None}:
             holders.setdefault(name, set()).add(row.rater)
-    known = {rater for raters in holders.values() for rater in raters}
-    found: dict[str, None] = {}
+    all_raters = {rater for raters in holders.values() for rater in raters}
+    chosen: dict[str, None] = {}
     unknown = []
     for name in names:
         # One person has two raters after a pilot.
         own = participant_name(platform, name)
         person = {identity.rater(own), identity.rater(pilot_name(own))}
-        fits = holders.get(name, set()) | person & known
+        fits = holders.get(name, set()) | person & all_raters
         if len(fits) > 1 and not fits <= person:
             raters = f"give one of the raters {quote_names(sorted(fits))}"
             raise InputError("ids", name, f"fits {len(fits)} participants", hint=raters)
-        found.update(dict.fromkeys(fits))
+        chosen.update(dict.fromkeys(fits))
         if not fits:
             unknown.append(name)
     if unknown:
         raise InputError("ids", unknown, NOBODY, hint=UNCHANGED)
-    return list(found)
+    return list(chosen)
 
 
 # ---- The survey
@@ -211,8 +211,8 @@ def delete_participants(database: Database, raters: Collection[str]) -> None:
 def _begin_action(database: Database, raters: Collection[str]) -> Iterator[Connection]:
     """Begin a transaction that changes raters, all of whom must be known."""
     with database.begin_assignment() as connection:
-        known = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
-        if unknown := sorted(set(raters) - set(connection.execute(known).scalars())):
+        stored = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
+        if unknown := sorted(set(raters) - set(connection.execute(stored).scalars())):
             raise InputError("raters", unknown, NOBODY, hint=UNCHANGED)
         yield connection
 

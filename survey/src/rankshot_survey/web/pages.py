@@ -114,8 +114,8 @@ class Pages:
 
     def _render(self, template: str, texts: PageTexts, **values: object) -> Markup:
         values |= {"texts": texts, "t": texts.translate, "own": texts.own}
-        found = self._environment.get_template(template)
-        return Markup(found.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
+        page = self._environment.get_template(template)
+        return Markup(page.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
 
     def way_back(self, reader: HTTPConnection | None, url: str | None) -> str | None:
         """Return the URL of a platform, with the ids of a participant that it names."""
@@ -188,7 +188,7 @@ class PageTexts:
         return escape(self._catalogue.texts[key]).format(**self._catalogue.isolate(fields))
 
     def translate_error(self, error: ParticipantError) -> Markup:
-        """Return what a participant should change."""
+        """Return the text that says what a participant should change."""
         names = {
             key: self.own.names([str(error.fields[key])])[0].text
             for key in ("item", "other")
@@ -266,7 +266,7 @@ def load_images(images: Iterable[ItemImage]) -> tuple[dict[str, str], dict[str, 
 
     An address names the content, so it never changes.
     """
-    addresses, found = {}, {}
+    addresses, files = {}, {}
     for image in images:
         with image.file.open("rb") as file:
             # One byte more than allowed shows that a file is too large, however large it is.
@@ -278,5 +278,5 @@ def load_images(images: Iterable[ItemImage]) -> tuple[dict[str, str], dict[str, 
             raise InputError("images", str(image.file), rule)
         name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{kind}"
         addresses[image.name] = f"/images/{name}"
-        found[name] = File(content, f"image/{kind}")
-    return addresses, found
+        files[name] = File(content, f"image/{kind}")
+    return addresses, files

@@ -116,7 +116,7 @@ class Visit(NamedTuple):
 async def find_visit(
     request: Request, link: Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 ) -> Visit:
-    """Return whose link it is; pages for this request are in the language of that person."""
+    """Return the visit of a link; pages for this request are in the language of its owner."""
     identity: Identity = request.app.state.identity
     rater = identity.verify_link(link)
     if rater is None:
@@ -131,7 +131,7 @@ AVisit = Annotated[Visit, Depends(find_visit)]
 def _read_extra(
     questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm, ids: Sequence[str] = ()
 ) -> tuple[dict[str, str], dict[str, str], dict[str, ParticipantError]]:
-    """Return what a form says to extra questions, the values of it, and what is to be changed."""
+    """Return the answers of a form to extra questions, their values, and the errors by field."""
     sent = {name: text for name, text in (form.model_extra or {}).items() if name not in ids}
     if not sent.keys() <= questions.keys():
         raise RefusedError(422, "malformed")
@@ -276,8 +276,8 @@ class ParticipantRoutes:
 
     def _find_owned(self, request: Request) -> set[str]:
         """Return the raters who have started in this browser."""
-        found = map(self._identity.verify_link, self._read_cookie(request))
-        return {rater for rater in found if rater is not None}
+        raters = map(self._identity.verify_link, self._read_cookie(request))
+        return {rater for rater in raters if rater is not None}
 
     def _require_pace(self, request: Request) -> None:
         """Refuse a new participant if too many have started from the same address."""
