@@ -10,8 +10,6 @@ from .consensus.kemeny import (
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
-    minimax as minimax,
-    ranked_pairs as ranked_pairs,
     schulze as schulze,
     smith_set as smith_set,
 )

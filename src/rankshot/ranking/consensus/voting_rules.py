@@ -1,4 +1,4 @@
-"""Rules of social choice: Copeland, Schulze, ranked pairs, minimax, Condorcet winner, Smith set.
+"""Rules of social choice: Copeland, Schulze, Condorcet winner, Smith set.
 
 They need only `precedence`: i beats j if the rankings that place i before j have more weight than
 those that place j before i. Rankings with ties, top-K lists and subset rankings contribute only
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.kemeny import Consensus, make_consensus
@@ -81,82 +79,6 @@ def schulze(rankings: Rankings) -> Consensus:
     better = _find_majorities(path, rankings)
     n_better = better.sum(axis=0)
     return make_consensus(rankings, group_ties(n_better, tolerance=0.5), W)
-
-
-def ranked_pairs(rankings: Rankings) -> Consensus:
-    """Order the items by Tideman's ranked pairs: majorities are locked in, the strongest first.
-
-    A majority that would close a cycle with stronger ones is skipped. The strength of a majority
-    is the weight of the rankings that agree with it. Majorities of equal strength are locked in
-    together, except those that would close a cycle, so the result does not depend on names. Items
-    that remain unordered are sorted by the number of items that are better; items with equal
-    numbers are tied.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        The rankings to merge; their weights are used.
-
-    References
-    ----------
-    T. N. Tideman (1987), "Independence of clones as a criterion for voting rules", Social Choice
-    and Welfare 4, 185-206.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]], weights=[4, 3, 2])
-    >>> rs.ranking.ranked_pairs(votes).order
-    ('a', 'b', 'c')
-    """
-    rankings = require_one_subject(rankings)
-    W = precedence(rankings)
-    winners, losers = np.nonzero(_find_majorities(W, rankings))
-    strength = W[winners, losers]
-    # better[i, j]: i is before j by what is locked in so far; an item is not before itself.
-    better = np.zeros(W.shape, bool)
-    for value in np.unique(strength)[::-1]:
-        now = strength == value
-        first, second = winners[now], losers[now]
-        open_ = ~better[second, first]
-        graph = better.copy()
-        graph[first[open_], second[open_]] = True
-        _, part = connected_components(csr_array(graph), connection="strong")
-        kept = open_ & (part[first] != part[second])
-        for i, j in zip(first[kept].tolist(), second[kept].tolist(), strict=True):
-            if not better[i, j]:
-                above, below = better[:, i].copy(), better[j].copy()
-                above[i] = below[j] = True
-                better |= above[:, None] & below
-    return make_consensus(rankings, group_ties(better.sum(axis=0), tolerance=0.5), W)
-
-
-def minimax(rankings: Rankings) -> Consensus:
-    """Order the items by their worst defeat, the smallest first (Simpson 1969, Kramer 1977).
-
-    A defeat is as bad as the weight of the rankings that agree with it ("winning votes"). Items
-    whose worst defeats are equally bad, such as those that nothing beats, are tied.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        The rankings to merge; their weights are used.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]], weights=[4, 3, 2])
-    >>> rs.ranking.minimax(votes).order
-    ('a', 'b', 'c')
-    """
-    rankings = require_one_subject(rankings)
-    W = precedence(rankings)
-    worst = np.where(W > W.T, W, 0.0).max(axis=0)
-    worst[item_weights(rankings) == 0] = np.inf
-    _, place = np.unique(worst, return_inverse=True)
-    return make_consensus(rankings, group_ties(place, tolerance=0.5), W)
 
 
 def condorcet_winner(rankings: Rankings) -> str | None:
