@@ -126,7 +126,7 @@ def rank(
         if spec.name == ANSWERS and follow_up is not None:
             missing |= sources.read_answer_files(spec.detail, targets, known.names, k).follow_ups
     words = None if names is None else sources.read_look_up(names, targets + known.names)
-    named = sources.rank_names(targets, known, opened or None, words=words)
+    named = sources.rank_names(targets, known, opened or None, words=words, k=k)
     rankings = named.rankings
     if rankings is None:
         hint = "; ".join(named.notes)

@@ -16,7 +16,6 @@ from typing import Any
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
-    format_count,
     join_some,
     short_repr,
     suggest_name,
@@ -126,7 +125,7 @@ def read_answers(text: str, targets: Iterable[object], items: Iterable[object], 
     >>> for note in found.notes[:2]:
     ...     print(note)
     'cat': 'lynx' is not an item: left out
-    'cat': 2 different items in a list of 3; the first 3 are used
+    'cat': 2 of 3 names
     """
     targets, item_names = as_names(targets, "targets"), as_names(items)
     k, matcher = choose_length(k, item_names), NameMatcher(item_names)
@@ -165,10 +164,11 @@ def _read_order(
     notes = [note for _, note in read[chosen] if note]
     if len({tuple(orders[i]) for i in usable}) > 1:
         notes.insert(0, f"the last of {len(usable)} lists is used")
-    if not len(orders[chosen]) == len(read[chosen]) == k:
-        which = f"the first {k} are used" if usable else f"at least {-(-k // 2)} are needed"
-        different = format_count(len(orders[chosen]), "different item")
-        notes.append(f"{different} in a list of {len(read[chosen])}; {which}")
+    n_items = len(orders[chosen])
+    if not usable:
+        notes.append(f"{n_items} of {k} names; at least {-(-k // 2)} are needed")
+    elif n_items != k:
+        notes.append(f"{n_items} of {k} names" + (", the first are used" if n_items > k else ""))
     return orders[chosen][:k] if usable else [], notes
 
 

@@ -129,6 +129,7 @@ def rank_names(
     source: Source | str | Sequence[Source | str] | None = None,
     *,
     words: Mapping[str, str] | None = None,
+    k: int | None = None,
     compare: bool = False,
 ) -> NamedRankings:
     """Rank the seen classes for each new class, by their names.
@@ -145,6 +146,8 @@ def rank_names(
         ``"answers:FOLDER"``, the answers of language models.
     words : mapping of name to words, optional
         What is looked up instead of some names.
+    k : int, optional
+        How many names the lists in ``"answers:FOLDER"`` should have.
     compare : bool
         If a dictionary is chosen, WordNet ranks its targets as well: a rehearsal can then choose
         between the two. Without one, rankings by WordNet have no weight beside those of raters.
@@ -162,7 +165,7 @@ def rank_names(
     parts: list[Rankings] = []
 
     def rank(each: Source | str, some: tuple[str, ...]) -> None:
-        opened = open_source(each, labels.senses) if isinstance(each, str) else each
+        opened = open_source(each, labels.senses, k) if isinstance(each, str) else each
         found, more = _rank(opened, some, labels, look_up)
         notes.extend(more)
         parts.extend([] if found is None else [found])
@@ -204,7 +207,7 @@ def _rank(
         found = source.look_up(targets, labels.names, labels.senses, look_up)
         return found.rankings, found.notes
     if isinstance(source, _AnswerFolder):
-        files = sources.read_answer_files(source.folder, targets, labels.names)
+        files = sources.read_answer_files(source.folder, targets, labels.names, source.k)
         by_rater = [(rater, each.notes) for rater, each in files.answers.items()]
         return files.rankings, [f"{rater}: {note}" for rater, notes in by_rater for note in notes]
     if isinstance(source, RankingSource):
@@ -230,12 +233,15 @@ def _as_labels(items: Iterable[object] | ClassLabels) -> ClassLabels:
 @dataclass(frozen=True)
 class _AnswerFolder:
     folder: str
+    k: int | None
 
     def rankings(self, targets: Iterable[object], items: Iterable[object]) -> Rankings:
-        return sources.read_answer_files(self.folder, targets, items).rankings
+        return sources.read_answer_files(self.folder, targets, items, self.k).rankings
 
 
-def open_source(text: str, senses: Mapping[str, str] | None = None) -> Source | Similarity:
+def open_source(
+    text: str, senses: Mapping[str, str] | None = None, k: int | None = None
+) -> Source | Similarity:
     """Open the source that a text names, such as ``"llm:gpt-4o"`` or ``"wordnet"``.
 
     Parameters
@@ -244,6 +250,8 @@ def open_source(text: str, senses: Mapping[str, str] | None = None) -> Source | 
         A source as it is named on the command line.
     senses : mapping of name to sense, optional
         Known WordNet senses or ids of some names.
+    k : int, optional
+        How many names the lists of ``"answers:FOLDER"`` should have.
 
     Examples
     --------
@@ -255,5 +263,5 @@ def open_source(text: str, senses: Mapping[str, str] | None = None) -> Source | 
     if spec.name == LANGUAGE_MODEL:
         return sources.LanguageModel(spec.detail)
     if spec.name == ANSWERS:
-        return _AnswerFolder(spec.detail)
+        return _AnswerFolder(spec.detail, k)
     return spec.open(senses or {})
