@@ -328,6 +328,9 @@ def test_a_table_has_one_reading_or_is_an_error(tmp_path, shape):
         words = [word.strip() for word in wanted[1:].split("&")]
         error = caught.value
         named = f"@{error.parameter} {error.value} {error.where} {error.rule} {error.hint}"
+        for name, values in error.choices.items():
+            for value in values if isinstance(values, tuple) else (values,):
+                named += f" {name}={value!r}"
         assert [word for word in words if word not in named] == []
         return
     with warnings.catch_warnings():

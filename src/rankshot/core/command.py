@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import io
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +109,8 @@ def fail(app: App, text: str) -> NoReturn:
 def _spell_option(command: Callable[..., object] | None, name: str, value: object) -> str:
     """Option of a parameter, or the parameter itself if the command has no such option."""
     options = {} if command is None else dict(_list_options(command))
+    if name not in options and "column" in options and isinstance(value, str):
+        return f"{options['column']} {shlex.quote(f'{name}={value}')}"
     if name not in options:
         return spell_argument(name, value)
     return options[name] if value is NO_VALUE or value is True else f"{options[name]} {value}"

@@ -66,7 +66,8 @@ class InputError(RankshotError):
     hint : str
         What to do about it, if the rule does not say so.
     choices : mapping
-        Arguments that would help: ``{"overwrite": True}``. The command shows them as options.
+        Arguments that would help: ``{"overwrite": True}``, or ``{"rater": ("judge", "user")}`` for
+        one of several values. The command shows them as options.
 
     Examples
     --------
@@ -115,7 +116,11 @@ class InputError(RankshotError):
         else:
             sentence = f"{parameter}={short_repr(self.value)} {self.rule}"
         place = f"{self.where}: " if self.where else ""
-        choices = [spell(name, value) for name, value in self.choices.items()]
+        choices = [
+            spell(name, value)
+            for name, values in self.choices.items()
+            for value in (values if isinstance(values, tuple) else (values,))
+        ]
         remedy = ", or ".join([*filter(None, [self.hint]), *choices])
         return f"{place}{sentence}{remedy and f'; {remedy}'}"
 

@@ -173,7 +173,7 @@ class Meanings:
         if role == "cluster" and found:
             n = 0 if self.table.is_unique(found[0]) else _count(self.table.read_texts(found)[0])
             if 1 < n < FEW_CLUSTERS:
-                self.ask(role, found, f", or a category (category={found[0]!r})")
+                self.ask(role, found, "category")
             found = found if n > 1 else []
         for name in free if not found else ():
             if _may_have(role, name) and self._may_be(role, name):
@@ -203,13 +203,14 @@ class Meanings:
             groups.setdefault(plain_name(name), []).append(name)
         return groups
 
-    def ask(self, role: str, columns: list[str], or_else: str = "") -> NoReturn:
-        """Raise for columns that may have a role."""
-        options = [*(f"{role}={name!r}" for name in columns), f"ignore={','.join(columns)!r}"]
+    def ask(self, role: str, columns: list[str], *or_else: str) -> NoReturn:
+        """Raise for columns that may have a role, or another one."""
         may = "may be the one" if len(columns) == 1 else "may all be the one"
+        others = "".join(f", a {other}" for other in or_else)
+        choices = {role: tuple(columns), **dict.fromkeys(or_else, columns[0])}
         raise InputError(
-            role, ", ".join(columns), f"{may}{or_else}, or something else", where=str(self.table),
-            hint=f"choose with {' or '.join(options)}",
+            role, ", ".join(columns), f"{may}{others}, or something else", where=str(self.table),
+            choices={**choices, "ignore": ",".join(columns)},
         )  # fmt: skip
 
     def _leave_out_alike(self, names: list[str]) -> list[str]:
@@ -248,7 +249,8 @@ def refuse_cells(table: ColumnReader, column: str, odd: str, what: str) -> NoRet
     raise InputError(
         "missing", odd, f"stands in the column {quote_names([column])}, and may be {what}",
         where=str(table),
-        hint=f"missing={odd!r} leaves it out; if it is an item, list all items with items=",
+        hint="if it is an item, list all items with items=; if not, leave it out",
+        choices={"missing": odd},
     )  # fmt: skip
 
 

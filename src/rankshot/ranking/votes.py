@@ -348,7 +348,7 @@ def _read_numbers(
             "outcomes", quote_names([*values], 4), f"in {name!r} may be the number of the item "
             f"that won (the lowest is {first!r}) or the score of {first!r} (1 if it won)",
             where=str(table),
-            hint="choose with outcomes='index' or outcomes='score', or write names of items",
+            hint="write names of items", choices={"outcomes": ("index", "score")},
         )  # fmt: skip
     return readings[0] if readings else {}
 
