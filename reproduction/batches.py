@@ -77,6 +77,11 @@ class Cell(NamedTuple):
         return float(np.mean(self.batch) - np.mean(self.alone))
 
     @property
+    def gain_over_old(self) -> float:
+        """The same over a batch of version 0.3, in the draws in which it was measured."""
+        return float(np.mean(self.batch[: len(self.old)]) - np.mean(self.old))
+
+    @property
     def error(self) -> float:
         """The standard error of the gain."""
         if len(self.alone) < 2:
@@ -172,7 +177,7 @@ def format_tables(cells: Sequence[Cell], n_draws: int, seconds: float) -> tuple[
             text = f"{np.mean([cell.gain for cell in part]):+.3f}" if part else "–"
             measured = [cell for cell in part if cell.old]
             if measured:
-                gain = np.mean([np.mean(cell.batch) - np.mean(cell.old) for cell in measured])
+                gain = np.mean([cell.gain_over_old for cell in measured])
                 text += f", {gain:+.3f}"
             row.append(text)
         rows.append((*row, f"{sum(cell.breaks for cell in some)} of {len(some)}"))

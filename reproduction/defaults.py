@@ -415,6 +415,7 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     "zeroshot.class_means.SIGNAL": "examples without a reference; all other numbers have one here",
     "zeroshot.together.THRESHOLD": "the threshold without a reference, on held-out seen classes",
+    "zeroshot.together.THRESHOLD_BY_BATCH": "the same where a batch takes the place of a reference",
     "zeroshot.together.SEEN_TEMPERATURE": "the same number as SEEN_TEMPERATURES[multiclass]",
     "zeroshot.seen_and_new.SEEN_LOSS": "a choice of the user, not of the data",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",

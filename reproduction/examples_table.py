@@ -293,14 +293,15 @@ class Means(NamedTuple):
 
     both: float
     best: float
-    old: float
+    gain: float
+    """Over version 0.3, in the draws in which it was measured."""
 
     @classmethod
     def of(cls, cell: Cell) -> Means:
-        """Return the means; NaN where version 0.3 was not measured."""
-        best = cell.alone[cell.best]
-        old = float(np.mean(cell.old)) if cell.old else np.nan
-        return cls(float(np.mean(cell.both)), float(np.mean(best)), old)
+        """Return the means; the gain is NaN where version 0.3 was not measured."""
+        best, n = cell.alone[cell.best], len(cell.old)
+        gain = float(np.mean(cell.both[:n]) - np.mean(cell.old)) if n else np.nan
+        return cls(float(np.mean(cell.both)), float(np.mean(best)), gain)
 
 
 def format_tables(cells: Sequence[Cell], n_draws: int) -> tuple[ResultTable, ...]:
@@ -323,9 +324,8 @@ def format_tables(cells: Sequence[Cell], n_draws: int) -> tuple[ResultTable, ...
         row = [name, numbers]
         for design in DESIGNS:
             part = [Means.of(cell) for cell in some if cell.design == design]
-            both, best, old = np.mean(part, axis=0)
-            gain = "" if np.isnan(old) else f", {both - old:+.3f}"
-            row.append(f"{both - best:+.3f}{gain}")
+            both, best, gain = np.mean(part, axis=0)
+            row.append(f"{both - best:+.3f}" + ("" if np.isnan(gain) else f", {gain:+.3f}"))
         broken = sum(cell.breaks for cell in some)
         rows.append((*row, f"{broken} of {len(some)}"))
     broken = [cell for cell in cells if cell.breaks]
