@@ -37,7 +37,7 @@ N_INPUTS = 30
 PRESENT = {"all": 1.0, "half": 0.5, "a quarter": 0.25}
 """The share of the classes that occur, each with the same number of inputs."""
 UNEQUAL = "unequal"
-FEW, MANY = "5 per class", "300 per class"
+FEW, MANY = "5 per class", "200 per class"
 KINDS = (*PRESENT, UNEQUAL, FEW, MANY)
 
 
@@ -55,7 +55,7 @@ def draw_batches(labels: Labels, seed: int) -> dict[str, Ints]:
     found[UNEQUAL] = np.concatenate([some[:n] for some, n in zip(rows, sizes, strict=True)])
     found[FEW] = np.concatenate([some[:5] for some in rows])
     if min(map(len, rows)) >= 2 * N_INPUTS:
-        found[MANY] = np.concatenate([some[:300] for some in rows])
+        found[MANY] = np.concatenate([some[:200] for some in rows])
     return {kind: some for kind, some in found.items() if len(some) >= 2 * len(names)}
 
 
@@ -195,7 +195,7 @@ def format_tables(cells: Sequence[Cell], n_draws: int, seconds: float) -> tuple[
                     "Accuracy of inputs predicted one at a time, and the change if they are "
                     "predicted as a batch, without labels: means over the same "
                     f"{n_draws} draws. Panel and reference. Each class that occurs has "
-                    f"{N_INPUTS} inputs, or 5, or up to 300; “half” and “a quarter” are shares "
+                    f"{N_INPUTS} inputs, or 5, or up to 200; “half” and “a quarter” are shares "
                     "of the classes that occur. Unequal: frequencies of a Dirichlet "
                     "distribution with concentration .5."
                 ),
