@@ -55,11 +55,6 @@ def find_refused(options):
     is_measured = options.get("classes") == "all" and len(options.get("reference", [])) != 5
     if "seen_loss" in options and not (is_measured and "reference" in options):
         return "seen_loss"
-    is_new = options.get("classes") != "all" and "none" not in options
-    if options.get("batch") is True and not is_new:
-        return "batch"
-    if "none" in options and options.get("classes") == "all":
-        return "reference"
     return "source" if "source" in options else ""
 
 

@@ -31,7 +31,12 @@ from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.remarks import describe_fit, describe_origin
+from rankshot.zeroshot.remarks import (
+    describe_closed_set,
+    describe_fit,
+    describe_origin,
+    describe_predictions,
+)
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
@@ -393,6 +398,9 @@ def _predict(
     log_proba = np.asarray(head.log_proba(scored.scores))
     names = head.classes_[most_probable(log_proba)]
     alone = names if settings.has_gate else fitted.predict(scored.scores)
+    if not settings.has_gate:
+        notes += describe_predictions(fitted, names, alone, scored.scores)
+        notes += describe_closed_set(scored.scores)
     return Recognition(
         scored.ids,
         names,

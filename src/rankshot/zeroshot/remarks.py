@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
 
 from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
@@ -14,8 +16,9 @@ from rankshot.sources.registry import TABLES
 from rankshot.zeroshot.class_rankings import source_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.seen_and_new import SEEN_TEMPERATURES, SeenAndNew
 from rankshot.zeroshot.together import NEVER
+from rankshot.zeroshot.weighted_mean import WeightedMean
 
 EXPECTED = (
     "expect a lower accuracy than with a language model's answers (in one example with 400 "
@@ -23,6 +26,13 @@ EXPECTED = (
 )
 SAME_SLOPES = 1e-9
 """Slopes of unit length that differ by less are equal."""
+SIMILAR_SLOPES = 0.98
+"""Classes whose slopes have a larger correlation are hardly distinguished."""
+CERTAIN = 0.99
+"""An input looks like a seen class if this has a larger probability by the model itself: of inputs
+of new classes 0 to .4 do on ten data sets, of inputs of seen classes .1 to .8."""
+LEAST_WARNED = 20
+"""With fewer inputs, odd predictions are not mentioned."""
 
 
 def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
@@ -53,7 +63,8 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
         )
     # A single new class that competes with seen classes is not the only class.
     if len(head.classes_) == len(inner.classes) or len(inner.classes) > 1:
-        lines += [f"warning: {remark}" for remark in describe_indistinguishable(inner)]
+        doubts = describe_indistinguishable(inner) + describe_similar(inner)
+        lines += [f"warning: {remark}" for remark in doubts]
     return lines + describe_batch(about.get("batch"))
 
 
@@ -92,6 +103,54 @@ def describe_batch(batch: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
+def describe_predictions(
+    fitted: WeightedMean, labels: NDArray[np.str_], alone: NDArray[np.str_], inputs: Scores
+) -> list[str]:
+    """What is odd about predictions: one line each.
+
+    Parameters
+    ----------
+    fitted : WeightedMean
+    labels, alone : array of str
+        The predictions, and those of each input by itself.
+    inputs : Scores
+    """
+    n, lines = len(labels), list[str]()
+    if n < LEAST_WARNED:
+        return lines
+    counts = Counter(labels.tolist())
+    name, most = counts.most_common(1)[0]
+    if len(fitted.classes_) > 3 and most >= n / 2:
+        lines.append(f"{most:,} of {n:,} inputs are predicted as {name!r}: check its ranking")
+    if 2 * (changed := int(np.sum(labels != alone))) > n:
+        lines.append(
+            f"the batch disagrees with the rankings: it changes {changed:,} of {n:,} labels; "
+            "batch=False classifies each input by itself"
+        )
+    if fitted.has_examples:
+        differ = int(np.sum(alone != fitted.by_rankings_.predict(inputs.with_blocks())))
+        if 2 * differ > n:
+            lines.append(
+                f"the examples decide: they change {differ:,} of the {n:,} labels that the "
+                "rankings give; check the labels of the examples, and the rankings"
+            )
+    return [f"warning: {line}" for line in lines]
+
+
+def describe_closed_set(inputs: Scores) -> list[str]:
+    """How many inputs the model is certain of, which will nevertheless get a new class."""
+    f = standardize_rows(inputs.values) / SEEN_TEMPERATURES[inputs.kind]
+    first = f.argmax(axis=1)
+    certain = softmax(f, axis=1).max(axis=1) > CERTAIN
+    if not certain.any():
+        return []
+    most = Counter(inputs.items[i] for i in first[certain]).most_common(3)
+    like = quote_names(name for name, _ in most)
+    count = f"{certain.sum():,} of {len(f):,} inputs look like a class that the model knows"
+    allow = "classes='all' also allows the classes that it knows"
+    return [f"closed set: {count}, such as {like}, and get a new class; {allow}"]
+
+
 # ---- Rankings
 
 
@@ -127,6 +186,23 @@ def describe_indistinguishable(head: LinearHead) -> list[str]:
         "that are used"
         for same in group_equal_slopes(head)
     ]
+
+
+def describe_similar(head: LinearHead) -> list[str]:
+    """The most similar pair of classes, if their rankings are nearly the same."""
+    rows = np.hstack([head.slopes, head.rank_slopes])
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(length > 0, length, 1.0)
+    close = np.triu(rows @ rows.T, 1)
+    # Equal classes have a line of their own.
+    close[close > 1 - SAME_SLOPES] = 0
+    if (n := int((close > SIMILAR_SLOPES).sum())) == 0:
+        return []
+    i, j = np.unravel_index(close.argmax(), close.shape)
+    more = f", and {format_count(n - 1, 'other pair')}" if n > 1 else ""
+    pair = quote_names([head.classes[i], head.classes[j]])
+    return [f"{pair} have nearly the same rankings{more}: they will be confused"]
 
 
 def group_equal_slopes(head: LinearHead) -> list[list[str]]:
