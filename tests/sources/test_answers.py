@@ -185,6 +185,19 @@ def test_half_of_the_names_are_enough():
     assert found.orders == {"cat": ["fox", "tiger"]}
 
 
+def test_an_answer_about_one_class_need_not_name_it():
+    found = read_answers("- fox\n- tiger", ["cat"], ITEMS, k=2)
+    assert found.orders == {"cat": ["fox", "tiger"]}
+    assert read_answers("- fox", ["cat"], ITEMS, k=1).orders == {}
+    both = read_answers("cat: fox, tiger\n\nMore:\n- bus\n- tank", ["cat"], ITEMS, k=2)
+    assert both.orders == {"cat": ["fox", "tiger"]}
+
+
+def test_a_short_title_ends_a_list():
+    found = read_answers("cat:\nfox\ntiger\n**Vehicles**\nbus\ntank", ["cat"], ITEMS, k=4)
+    assert found.orders == {"cat": ["fox", "tiger"]}
+
+
 def test_a_name_that_fits_two_items_is_not_guessed():
     items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox", "wolf"]
     found = read_answers(

@@ -221,6 +221,7 @@ def test_a_process_that_is_stopped_loses_nothing_it_was_answered(make, oracle, l
         ('["tiger", "lynx", "fox"]', "'lynx'"),
         ('["Sea Lion", "sea_lion", "fox"]', "2 of 3"),
         ('["tiger", "fox"]', "2 of 2"),
+        ('["tiger", "fox", "bus", "fox"]', "3 of 4"),
         ('["tiger", "fox", "bu', "0"),
         ('["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]', "2"),
         ('[{"name": "tiger"}, 3, null]', "{'name': 'tiger'}, 3, None"),

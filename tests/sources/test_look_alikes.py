@@ -144,6 +144,18 @@ def test_wordnet_stays_where_seen_classes_are_not_in_the_dictionary():
     assert "2 of 4 seen classes" in found.notes[0]
 
 
+def test_most_of_the_seen_classes_are_enough_for_the_dictionary():
+    assert choose_source([*ANIMALS[:3], "book_flight"]).text == "look-alikes"
+
+
+def test_a_source_that_is_named_is_not_filled_in():
+    assert rank_names(["lion", "justice"], ANIMALS, "look-alikes").unknown == ("justice",)
+    table = rs.Similarity([[0.9, 0.1]], ["lion"], ANIMALS[:2])
+    found = rank_names(["lion", "okapi"], ANIMALS, table)
+    assert found.unknown == ("okapi",)
+    assert found.rankings.target_names == ("lion",)
+
+
 def test_one_line_says_what_was_used_and_what_would_be_better():
     found = rank_names(["okapi"], ANIMALS)
     assert found.rankings.source_names == ("look-alikes",)
