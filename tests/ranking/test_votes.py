@@ -271,6 +271,12 @@ def test_covariates_skip_the_same_rows(tmp_path):
     assert found == wanted
 
 
+def test_a_covariate_that_is_not_a_number_is_named(tmp_path):
+    path = write(tmp_path / "votes.csv", "a,b,winner,length\nx,y,a,1\ny,x,a,high\n")
+    with refuses("'length'", "high", f"{path}:3"):
+        rs.leaderboard(path, covariates=["length"])
+
+
 def test_copies_are_counted_and_named(tmp_path):
     text = "id,model_a,model_b,winner\n1,x,y,a\n2,y,x,a\n1,x,y,a\n2,x,z,a\n"
     path = write(tmp_path / "votes.csv", text)
