@@ -128,7 +128,7 @@ def leaderboard(
         if path is not None:
             leaderboards.save_board(board, path)
             say(f"{what} written to {path}")
-    if display:
+    if display and plot:
         pages.save_plot(display, plot)
         say(f"plot written to {plot}")
 
