@@ -5,7 +5,7 @@ import pytest
 
 from rankshot.zeroshot.class_means import Examples, Groups, Inputs, Reference
 from rankshot.zeroshot.default_head import rank_bonus
-from rankshot.zeroshot.together import NEVER, Batch, Known, find_threshold, fit_together
+from rankshot.zeroshot.together import NEVER, Batch, DecisionData, find_threshold, fit_together
 
 C = 8
 RANKED = np.zeros((2, C))
@@ -27,7 +27,7 @@ def fit(rng, n, budget, *, with_labels=True, examples=None):
     inputs, codes = draw(rng, 3 * np.eye(C), n)
     first = inputs.f.argmax(axis=1)
     counts = first == codes if with_labels else np.ones(n, bool)
-    return fit_together(Known(RANKED, Reference(inputs, first), examples), counts, budget)
+    return fit_together(DecisionData(RANKED, Reference(inputs, first), examples), counts, budget)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_loss_in_a_batch_of_both_groups_is_within_the_budget(n_new):
     for seed in range(12):
         rng = np.random.default_rng(seed)
         inputs, codes = draw(rng, 3 * np.eye(C), 200)
-        known = Known(RANKED, Reference(inputs, inputs.f.argmax(axis=1)))
+        known = DecisionData(RANKED, Reference(inputs, inputs.f.argmax(axis=1)))
         counts = known.reference.predicted == codes
         seen, codes = draw(rng, 3 * np.eye(C), 150)
         new, _ = draw(rng, NEW, n_new)

@@ -63,7 +63,6 @@ class Knowledge:
     reference: tuple[Scores, Labels | None] | None = None
     examples: tuple[Scores, Labels] | None = None
     batch: Scores | None = None
-    raters: str | Sequence[str] | None = None
 
     def __init__(
         self,
@@ -80,16 +79,15 @@ class Knowledge:
         tables = scores, batch, examples and examples[0]
         items = next((table.items for table in tables if isinstance(table, Scores)), None)
         named = as_rankings(rankings, items, raters)
-        found: Any = None
+        checked: Any = None
         if reference is not None:
             table = as_scores(scores, named.items)
-            found = table, None if labels is None else as_labels(labels, len(table))
+            checked = table, None if labels is None else as_labels(labels, len(table))
         self.__dict__.update(
             rankings=named,
-            reference=found,
+            reference=checked,
             examples=examples and as_examples(examples, named.items, named.target_names),
             batch=None if batch is None else as_scores(batch, named.items),
-            raters=None,
         )
 
     @property

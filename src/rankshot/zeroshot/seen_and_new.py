@@ -25,7 +25,7 @@ from rankshot.zeroshot.scores import Floats, Scores, as_scores
 from rankshot.zeroshot.together import (
     Budget,
     Decision,
-    Known,
+    DecisionData,
     Together,
     expect_together,
     fit_together,
@@ -169,7 +169,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         self._usual_features = np.zeros(0)
         if few is not None:
             self._usual_features = find_usual_features(table, *few)
-        known = Known(
+        known = DecisionData(
             self.head.listed_,
             None if table is None else Reference(*self._describe(table)),
             None if few is None else Examples(self._describe(few[0])[0], self._codes(few[1])),

@@ -151,7 +151,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class DecisionData:
     """All that a decision is fitted to.
 
     Attributes
@@ -207,7 +207,7 @@ class Known:
             misfit[left] = decision.misfit(inputs.take(left), first[left])
         return log_odds, misfit
 
-    def use_batch(self, inputs: Inputs, first: Codes) -> Known:
+    def use_batch(self, inputs: Inputs, first: Codes) -> DecisionData:
         """Return the same with a batch of inputs of both groups, whose first guesses are known."""
         log_odds = self.fit().log_odds(inputs, first)
         return replace(self, batch=Batch(inputs, log_odds, self.cross_validate()[0]))
@@ -247,13 +247,13 @@ class Together(NamedTuple):
 
 
 def fit_together(
-    known: Known, counts: NDArray[np.bool_], budget: float, *, none: bool = False
+    known: DecisionData, counts: NDArray[np.bool_], budget: float, *, none: bool = False
 ) -> Together:
     """Return the decision that loses at most a share ``budget`` in expectation.
 
     Parameters
     ----------
-    known : Known
+    known : DecisionData
         With a reference.
     counts : ndarray of bool
         The inputs of the reference that can be lost: see `find_threshold`.
@@ -290,7 +290,7 @@ def fit_together(
     return Together(((decision, has), (without, ~has)), spent.threshold + shift, rejected, spent)
 
 
-def expect_together(known: Known, budget: float, *, none: bool = False) -> Together:
+def expect_together(known: DecisionData, budget: float, *, none: bool = False) -> Together:
     """Return the decision without a reference, which guarantees nothing.
 
     Rankings alone decide, or the reference is a batch of both groups. Then the largest misfits may
@@ -298,7 +298,7 @@ def expect_together(known: Known, budget: float, *, none: bool = False) -> Toget
     """
     L, rejected = len(known.weights), NEVER
     if known.reference is None:
-        parts = ((Known(known.weights).fit(), np.ones(L, bool)),)
+        parts = ((DecisionData(known.weights).fit(), np.ones(L, bool)),)
         return Together(parts, np.full(L, THRESHOLD))
     if none:
         misfit = known.cross_validate()[1]
