@@ -10,9 +10,9 @@ from rankshot.datasets import load_sounds
 
 
 def pytest_collection_modifyitems(items):
-    """Experiments are tested at night: ``make test-slow``."""
+    """Experiments are tested at night (``make test-slow``), the page of defaults always."""
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if Path(__file__).parent in item.path.parents and item.path.name != "test_defaults.py":
             item.add_marker(pytest.mark.slow)
 
 
