@@ -239,6 +239,7 @@ def test_a_file_of_words(tmp_path):
     [
         ("class,look_up\n\ncta,dog\n", 3, "class", "cta"),
         ("class,look_up\ncat,a\ncat,b\n", 3, "class", "cat"),
+        ("class,look_up\ncat,\n", 2, "class", "cat"),
         ("class,look_up\ncat,seal.n.99\n", 2, "sense", "seal.n.99"),
         ("class,look_up\ncat,n00000001\n", 2, "sense", "n00000001"),
     ],
