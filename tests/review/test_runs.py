@@ -10,7 +10,7 @@ import rankshot as rs
 from rankshot.recognition import Preprocessing, open_run
 from rankshot.recognition.run_report import explain_run, report_run
 from rankshot.review.serve import find_reviewed, review_run
-from rankshot.review.suggestions import add_suggestions
+from rankshot.review.suggestions import add_suggestions, suggest_for_run
 from refusals import refuses
 from tiny_models import mean_colors, write_images
 
@@ -59,6 +59,10 @@ def test_images_are_found_where_the_run_was_moved_and_compared_by_content(tmp_pa
     assert changed == [photos[1].resolve()]
     assert len(reviewed.notes) == 1
     assert inputs.read_thumbnail(kinds.index("image")).data
+    row = inputs.values.index(photos[2].resolve())
+    assert not inputs.has_changed(row)
+    photos[2].unlink()
+    assert inputs.has_changed(row)
     page = report_run(open_run(tmp_path / "two" / "run"))
     assert page.gallery
     assert str(tmp_path) not in str(page)
@@ -103,4 +107,7 @@ def test_inputs_of_a_run_are_suggested(run, tmp_path):
     path = tmp_path / "labels.csv"
     assert add_suggestions(path, run.ids, run.knowledge.batch, run.labels, best, number=4) == 4
     assert path.read_text().startswith("id,guess,probability,label\n")
+    assert suggest_for_run(run, path) == 20
+    with refuses("number", 0):
+        suggest_for_run(run, path, 0)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["format"]

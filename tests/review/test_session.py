@@ -159,6 +159,33 @@ def test_an_audited_input_that_got_a_label_elsewhere_is_not_asked_again(review):
     assert review.audit.judged == [TRUTH[first], TRUTH[second]]
 
 
+def test_every_check_is_recorded_with_the_id_of_its_input(review, tmp_path):
+    review.open_audit(1)
+    rows = [int(row) for row in review.audit.order[:3]]
+    review.set_labels({rows[1]: TRUTH[rows[1]]})
+    review.check(rows[0], TRUTH[rows[0]])
+    review.check(rows[2], TRUTH[rows[2]])
+    events = [json.loads(line) for line in (tmp_path / "review.jsonl").read_text().splitlines()]
+    checks = [(one["id"], one["label"]) for one in events if one["what"] == "check"]
+    assert checks == [(f"x{row}", TRUTH[row]) for row in rows]
+
+
+def test_a_problem_is_told_until_it_is_over(review, monkeypatch):
+    def fail(_labels, _rankings):
+        raise RankshotError("too few")
+
+    assert not review.describe()["is_learning"]
+    review.set_labels({0: "cat", 1: "dog"})
+    with monkeypatch.context() as patch:
+        patch.setattr(type(review.learner), "fit", staticmethod(fail))
+        assert not review.learn()
+        assert "too few" in review.describe()["problem"]
+        assert review.describe()["is_learning"]
+    assert review.learn()
+    assert review.describe()["problem"] == ""
+    assert not review.describe()["is_learning"]
+
+
 def test_checks_can_be_taken_back_and_are_not_doubled(review):
     review.open_audit(1)
     row = review.audit.next_row
