@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import rankshot as rs
-from rankshot.recognition.exported_labels import read_labels
+from rankshot.recognition.exported_labels import match_ids, read_labels
 from refusals import refuses
 
 NEW = {"volume": ["music"], "timer": ["alarm"]}
@@ -135,3 +135,19 @@ def test_tables_of_scores_are_no_labels(tmp_path):
     (tmp_path / "s.csv").write_text("id,label,a,b\np,cat,1,2\n")
     assert read_labels(tmp_path / "s.csv") is None
     assert read_labels(tmp_path) is None
+
+
+def test_cancelled_annotations_and_ambiguous_paths_are_not_labels(tmp_path):
+    def annotate(label, **more):
+        return {"result": [{"value": {"choices": [label]}}], **more}
+
+    tasks = [
+        {"data": {"id": "a"}, "annotations": [annotate("cat", was_cancelled=True)]},
+        {"data": {"id": "b"}, "annotations": [annotate("x", was_cancelled=True), annotate("dog")]},
+    ]
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(tasks))
+    assert read_labels(path) == {"b": "dog"}
+    ids = ["one/a.jpg", "two/a.jpg", "one/b.jpg"]
+    names = ["a.jpg", "upload/b.jpg", "two/a.jpg"]
+    assert match_ids(names, ids) == {"upload/b.jpg": "one/b.jpg", "two/a.jpg": "two/a.jpg"}

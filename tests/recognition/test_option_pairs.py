@@ -4,6 +4,7 @@ from inspect import signature
 from itertools import combinations
 
 import numpy as np
+import pytest
 
 import rankshot as rs
 from command_line import SEEN, USUAL
@@ -110,3 +111,22 @@ def test_rankings_of_seen_classes_by_another_source_are_not_rehearsed():
     assert found.forecast is None
     alone = rs.recognise(scores, new, reference=(scores, LABELS))
     np.testing.assert_allclose(found.proba, alone.proba, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_a_reference_of_ten_inputs_is_used(n):
+    scores = rs.Scores(USUAL, SEEN)
+    found = rs.recognise(scores, NEW, reference=rs.Scores(USUAL[:n], SEEN))
+    alone = rs.recognise(scores, NEW)
+    assert (found.knowledge.reference is not None) == (n == 10)
+    assert np.allclose(found.proba, alone.proba) == (n == 9)
+
+
+def test_only_rankings_by_raters_are_rehearsed_if_raters_rank_the_new_classes():
+    scores = rs.Scores(USUAL, SEEN)
+    orders, targets = list(LISTS.values()), list(LISTS)
+    for seen_rater, is_rehearsed in (("ann", True), (None, False)):
+        raters = [seen_rater if name in SEEN else "ann" for name in targets]
+        lists = rs.Rankings.from_orders(orders, items=SEEN, targets=targets, raters=raters)
+        found = rs.recognise(scores, lists, reference=(scores, LABELS))
+        assert (found.forecast is not None) == is_rehearsed

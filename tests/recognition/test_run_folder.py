@@ -124,3 +124,16 @@ def test_inputs_are_kept_by_relative_paths_and_hashes(tmp_path):
     )
     with_labels.save(tmp_path / "labels")
     assert open_run(tmp_path / "labels").labelled == {"1": "x", "0": "y"}
+
+
+def test_a_file_that_was_changed_stays_when_the_new_run_has_none_of_its_name(tmp_path):
+    scores = rs.Scores(np.random.default_rng(0).normal(size=(20, 4)), NAMES)
+    labels = [NAMES[i % 3] for i in range(20)]
+    rs.recognise(scores, RANKINGS, reference=(scores, labels)).save(tmp_path / "run")
+    changed, untouched = tmp_path / "run/reference-labels.csv", tmp_path / "run/reference.parquet"
+    changed.write_text("id,label\n0,mine\n")
+    assert untouched.exists()
+    rs.recognise(scores, RANKINGS).save(tmp_path / "run")
+    assert changed.read_text() == "id,label\n0,mine\n"
+    assert not untouched.exists()
+    assert open_run(tmp_path / "run").knowledge.reference is None
