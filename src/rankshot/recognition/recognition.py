@@ -387,8 +387,8 @@ def _predict(
     if rehearse and known is not None and labels is not None:
         forecast = rehearse_known(knowledge, settings, notes)
     if forecast is not None:
-        names = ("classes", "none", "batch", "seen_loss")
-        own = {name: getattr(settings, name) for name in names}
+        kept = ("classes", "none", "batch", "seen_loss")
+        own = {name: getattr(settings, name) for name in kept}
         settings = replace(forecast.settings, **own)
         notes += forecast.describe(rankings)
     fitted = knowledge.fit_alone(settings)

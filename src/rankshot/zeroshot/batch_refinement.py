@@ -202,18 +202,17 @@ class BatchRefinement(Predictor, BaseEstimator):
         base = head
         if examples is not None and isinstance(fitted, WeightedMean):
             base = self._add_rankings(fitted)
-        few, labels = None, None
+        few, known = None, np.zeros((0, L))
         if examples is not None:
             few, labels = as_examples(examples, head.seen, head.classes)
+            known = np.eye(L)[np.searchsorted(head.classes_, labels)]
         # Another model's scores are columns as well, if all inputs have them.
         evidence = base.evidence if few is None or few.evidence is not None else ()
         components = find_components(table, evidence)
         log_proba = np.asarray(base.log_proba(table), np.float64)
         points = components.transform(table)
-        data = Data(points, log_proba, np.zeros((0, points.shape[1])), np.zeros((0, L)))
-        if few is not None:
-            known = np.eye(L)[np.searchsorted(head.classes_, labels)]
-            data = data._replace(examples=components.transform(few), known=known)
+        shown = np.zeros((0, points.shape[1])) if few is None else components.transform(few)
+        data = Data(points, log_proba, shown, known)
         self.equality_, mixtures = self._refine(data)
         slopes = DENSITY_WEIGHT * sum(w * one.axes @ one.means.T for w, one in mixtures)
         slopes = components.axes @ slopes

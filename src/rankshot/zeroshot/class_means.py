@@ -354,12 +354,15 @@ class Inputs(NamedTuple):
 
     def take(self, rows: NDArray[np.bool_] | Codes) -> Inputs:
         """Return some of the inputs."""
-        return Inputs(*(None if part is None else part[rows] for part in self))
+        features = None if self.features is None else self.features[rows]
+        return Inputs(self.f[rows], self.bonus[rows], features)
 
     def plus(self, other: Inputs) -> Inputs:
         """Return these inputs and others, which have the same columns."""
-        both = zip(self, other, strict=True)
-        return Inputs(*(None if a is None else np.concatenate([a, b]) for a, b in both))
+        f, bonus = (np.concatenate([self[i], other[i]]) for i in (0, 1))
+        if self.features is None or other.features is None:
+            return Inputs(f, bonus)
+        return Inputs(f, bonus, np.concatenate([self.features, other.features]))
 
 
 class LinearMap(NamedTuple):

@@ -16,7 +16,6 @@ from rankshot.core.errors import InputError, suggest_name
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 def as_examples(
@@ -59,7 +58,7 @@ def as_dense(features: Any) -> Floats:
     return np.asarray(features.toarray() if issparse(features) else features, np.float64)
 
 
-def center_features(features: Any, labels: Codes) -> Floats:
+def center_features(features: Any, labels: NDArray[Any]) -> Floats:
     """The mean of features over the classes of examples."""
     there = np.unique(labels)
     means = [np.asarray(features[labels == z]).mean(axis=0) for z in there]

@@ -119,7 +119,8 @@ class Knowledge:
             )
             uses_batch = settings.batch is True or self._lacks_reference(settings)
             batch = self.batch if uses_batch else None
-            return both.fit(*(self.reference or (None, None)), self.examples, batch)
+            reference, labels = self.reference or (None, None)
+            return both.fit(reference, labels, self.examples, batch)
         if self.batch is None:
             return fitted.head_
         return refine_batch(fitted, self.batch, self.examples, settings.batch)

@@ -232,7 +232,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         own = truth[:, None] == np.array(table.items)
         if len(truth) != len(table) or not own.any(axis=1).all():
             raise InputError("labels", labels, f"must be a seen class for each of {len(table)}")
-        return own.argmax(axis=1)
+        return np.asarray(own.argmax(axis=1))
 
     def _describe(self, table: Scores) -> tuple[Inputs, NDArray[np.intp]]:
         """The columns of inputs, and the first guess for each."""
@@ -305,7 +305,8 @@ class SeenAndNew(Predictor, BaseEstimator):
         if self.none and self.seen:
             misfit = self.decision_.misfit(inputs, first)[:, None]
             groups.append(np.clip(misfit, -LARGEST, LARGEST))
-        return log_softmax(np.concatenate(groups, axis=1), axis=1)[:, self._columns]
+        log_proba = log_softmax(np.concatenate(groups, axis=1), axis=1)
+        return np.asarray(log_proba[:, self._columns])
 
     def rename_seen(self, names: Mapping[str, str]) -> SeenAndNew:
         """The same head with other names of some seen classes."""
@@ -349,10 +350,10 @@ class SeenAndNew(Predictor, BaseEstimator):
     def from_file(cls, file: HeadFile) -> SeenAndNew:
         """The head in a file."""
         values, begin = file.values, "together_"
-        own = {name: x for name, x in file.arrays.items() if not name.startswith(begin)}
+        arrays = {name: x for name, x in file.arrays.items() if not name.startswith(begin)}
         inner = {**values["head"], "about": values["about"]}
         result = cls(None, none=values["none"], seen=values["seen"])  # type: ignore[arg-type]
-        result.head_ = LinearHead.from_file(HeadFile("linear", inner, own))
+        result.head_ = LinearHead.from_file(HeadFile("linear", inner, arrays))
         result.seen_temperature_, result.missing_ = values["seen_temperature"], values["missing"]
         result._head_chooses = values["head_chooses"]
         result.reference_is_batch_ = values["reference_is_batch"]
@@ -360,11 +361,12 @@ class SeenAndNew(Predictor, BaseEstimator):
         parts = []
         for at in PARTS:
             if f"{at}_classes" in file.arrays:
-                maps = [
+                new, seen, by_rankings, own = (
                     LinearMap(*(file.arrays[f"{at}_{name}_{part}"] for part in LinearMap._fields))
                     for name in MAPS
-                ]
-                decision = Decision(*maps, file.arrays[f"{at}_share"])
+                )
+                share = file.arrays[f"{at}_share"]
+                decision = Decision(new, seen, by_rankings, own, share)
                 parts.append((decision, file.arrays[f"{at}_classes"] > 0))
         *thresholds, none = file.arrays["together_thresholds"].tolist()
         spent = values["budget"]
