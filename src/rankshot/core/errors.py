@@ -100,7 +100,7 @@ class InputError(RankshotError):
         return self.format(spell_argument)
 
     def format(self, spell: Callable[[str, object], str]) -> str:
-        """Message in which parameters and arguments have other names, such as those of options.
+        """Message in which ``spell`` gives parameters and arguments other names, as of options.
 
         Examples
         --------

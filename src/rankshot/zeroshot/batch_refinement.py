@@ -286,7 +286,7 @@ class BatchRefinement(Predictor, BaseEstimator):
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
-        """Write the refined head to one file (.rankshot): see `LinearHead.save`."""
+        """Write the head to ``path``, with ``note`` and ``provenance``: `LinearHead.save`."""
         self.inner.save(path, note=note, provenance=provenance)
 
 

@@ -108,7 +108,7 @@ class Knowledge:
     def complete(
         self, fitted: WeightedMean, settings: Settings = DEFAULTS
     ) -> LinearHead | SeenAndNew:
-        """The head that `fit` returns, from what `fit_alone` returned with the same settings."""
+        """The head that `fit` returns, from ``fitted``, which `fit_alone` returned."""
         if settings.has_gate:
             # If seen classes may not be predicted, they are "none of these".
             both = SeenAndNew(

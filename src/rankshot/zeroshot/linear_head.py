@@ -94,19 +94,19 @@ class Predictor(ABC):
         """
 
     def predict_proba(self, scores: Scores | ArrayLike) -> Array:
-        """Probabilities: one row per input, one column per class as in ``classes_``."""
+        """Probabilities: one row per row of ``scores``, one column per class as in ``classes_``."""
         log_proba = self.log_proba(scores)
         return (other_library(log_proba) or np).exp(log_proba)
 
     def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
-        """The most probable class of each input; among equals, the first by name.
+        """The most probable class of each row of ``scores``; among equals, the first by name.
 
         The names are a NumPy array even if the scores are on another device.
         """
         return self.classes_[most_probable(self.log_proba(scores))]
 
     def top(self, scores: Scores | ArrayLike, k: int) -> Top:
-        """The ``k`` most probable classes of each input, and their probabilities."""
+        """The ``k`` most probable classes of each row of ``scores``, and their probabilities."""
         return take_top(to_numpy(self.log_proba(scores)), self.classes_, k)
 
 
@@ -283,7 +283,7 @@ class LinearHead(Predictor):
         return result
 
     def require(self, table: Scores) -> Scores:
-        """Raise unless scores have what the head needs: their kind, and features."""
+        """Raise unless a ``table`` of scores has what the head needs: their kind, and features."""
         if self.kind is not None and table.kind != self.kind:
             raise InputError(
                 "scores", table.kind, f"must be {self.kind}, as those that the head was fitted to"
@@ -350,11 +350,11 @@ class LinearHead(Predictor):
         return replace(self, temperature=temperature)
 
     def rename_seen(self, names: Mapping[str, str]) -> Self:
-        """The same head with other names of some seen classes."""
+        """The same head with other ``names`` of some seen classes."""
         return replace(self, seen=tuple(names.get(name, name) for name in self.seen))
 
     def with_about(self, **facts: object) -> Self:
-        """The same head with more facts about how it came about."""
+        """The same head with more ``facts`` about how it came about."""
         return replace(self, about={**self.about, **facts})
 
     def contributions(self, scores: Scores | ArrayLike) -> tuple[Doubles, Doubles, Doubles]:
@@ -421,7 +421,7 @@ class LinearHead(Predictor):
 
     @classmethod
     def from_file(cls, file: HeadFile) -> LinearHead:
-        """The head in a file; what a fit cannot make is refused."""
+        """The head in a ``file``; what a fit cannot make is refused."""
         fields: Any = {**file.values, **file.arrays}
         return cls(**fields)
 

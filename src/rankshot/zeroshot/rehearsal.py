@@ -196,7 +196,7 @@ class Rehearsal(BaseEstimator):
     def predict_accuracy(
         self, rankings: Rankings, reference: Scores | None = None, trial: Trial | None = None
     ) -> Interval | None:
-        """The mean accuracy on new classes: see `Forecast.predict_accuracy`."""
+        """The mean accuracy on new classes by a ``trial``: see `Forecast.predict_accuracy`."""
         check_is_fitted(self, "forecast_")
         return self.forecast_.predict_accuracy(rankings, reference, trial)
 

@@ -144,7 +144,7 @@ class Scores:
         features: Array = None,
         evidence: Scores | None = None,
     ) -> Scores:
-        """Scores that the caller has validated, as readers of files do; nothing is checked."""
+        """Scores with ``columns`` that the caller, such as a reader of files, has validated."""
         scores = object.__new__(cls)
         scores._set(columns, items, kind, features, evidence)
         return scores

@@ -309,7 +309,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         return np.asarray(log_proba[:, self._columns])
 
     def rename_seen(self, names: Mapping[str, str]) -> SeenAndNew:
-        """The same head with other names of some seen classes."""
+        """The same head with other ``names`` of some seen classes."""
         renamed = copy(self)
         renamed.head_ = self.head_.rename_seen(names)
         renamed._find_names()
@@ -320,7 +320,7 @@ class SeenAndNew(Predictor, BaseEstimator):
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
-        """Write the fitted head to one file (.rankshot): see `LinearHead.save`."""
+        """Write the head to ``path``, with ``note`` and ``provenance``: `LinearHead.save`."""
         check_is_fitted(self, "decision_")
         inner, together = self.head_.to_file(), self.decision_
         values = {
@@ -348,7 +348,7 @@ class SeenAndNew(Predictor, BaseEstimator):
 
     @classmethod
     def from_file(cls, file: HeadFile) -> SeenAndNew:
-        """The head in a file."""
+        """The head in a ``file``."""
         values, begin = file.values, "together_"
         arrays = {name: x for name, x in file.arrays.items() if not name.startswith(begin)}
         inner = {**values["head"], "about": values["about"]}

@@ -282,7 +282,7 @@ class WeightedMean(Predictor, BaseEstimator):
         return self._n_examples > 0
 
     def use_batch(self, table: Scores) -> WeightedMean:
-        """The estimator for inputs that are classified jointly.
+        """The estimator for a ``table`` of scores that are classified jointly.
 
         All of the reference is used if the classes of the batch are then predicted more evenly.
         """
@@ -404,17 +404,17 @@ class WeightedMean(Predictor, BaseEstimator):
         return self.head_
 
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
-        """As `LinearHead.log_proba`."""
+        """As `LinearHead.log_proba` of ``scores``."""
         return self.inner.log_proba(scores)
 
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
-        """As `LinearHead.decision_function`."""
+        """As `LinearHead.decision_function` of ``scores``."""
         return self.inner.decision_function(scores)
 
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
-        """Write the fitted head to one file (.rankshot): see `LinearHead.save`."""
+        """Write the head to ``path``, with ``note`` and ``provenance``: `LinearHead.save`."""
         self.inner.save(path, note=note, provenance=provenance)
 
 

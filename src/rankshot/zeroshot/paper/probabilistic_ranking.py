@@ -327,7 +327,7 @@ class ProbabilisticRanking(Method):
         return len(self.items_) + len(self._compared)
 
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
-        """P(z|x) of ``posterior="sum"``, with the standard error of every probability.
+        """P(z|x) of ``scores`` by ``posterior="sum"``, with standard errors of the probabilities.
 
         The standard error is 0 if the sum is exact, or if all samples agree.
         """
