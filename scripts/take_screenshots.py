@@ -2,8 +2,7 @@
 
     make screenshots
 
-- report.png, confusions.png: two parts of the report of ``rankshot demo``, which takes a minute
-- leaderboard.png: the plot of the command in README.md
+- report.png: the first screen of the report of ``rankshot demo``, which takes a minute
 - survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
 - review.png, review-phone.png: the page that checks and corrects predictions
@@ -90,24 +89,14 @@ def photograph(page, **options):
 
 
 def take_report(browser):
-    """Show the first screen of the demonstration's report, its confusions, and its votes."""
+    """Show the first screen of the demonstration's report."""
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 900}) as page:
         rankshot_command = [sys.executable, "-m", "rankshot.cli"]
         subprocess.run([*rankshot_command, "demo", "-o", folder], check=True)
-        words = ["leaderboard", "votes.csv", "--scale", "elo", "--plot", "ratings.png"]
-        subprocess.run([*rankshot_command, *words], check=True, cwd=folder)
-        save("leaderboard", Image.open(Path(folder, "ratings.png")))
         page.goto(Path(folder, "report.html").as_uri())
-        first, section = (page.locator(f"#{x}").bounding_box() for x in ("images", "confusions"))
-        top = page.locator("#confusions-heading").bounding_box()["y"] - 16
-        end = section["y"] + section["height"] + 16
-        parts = {
-            "report": (0, 0, 1280, first["y"] + first["height"] + 12),
-            "confusions": (section["x"] - 16, top, section["width"] + 32, end - top),
-        }
-        for name, part in parts.items():
-            clip = dict(zip(("x", "y", "width", "height"), part, strict=True))
-            save(name, photograph(page, full_page=True, clip=clip))
+        images = page.locator("#images").bounding_box()
+        clip = {"x": 0, "y": 0, "width": 1280, "height": images["y"] + images["height"] + 12}
+        save("report", photograph(page, full_page=True, clip=clip))
 
 
 # ---- The review

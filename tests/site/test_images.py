@@ -32,7 +32,9 @@ def test_an_image_is_small_shown_and_made_by_this_version(name):
 
 
 def is_shown(name):
-    pages = [ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")]
+    folders = ("docs", "docs/guide", "survey", "survey/docs")
+    pages = [page for folder in folders for page in (ROOT / folder).glob("*.md")]
+    pages += [ROOT / "README.md"]
     return any(re.search(rf"images/{name}\b", page.read_text("utf-8")) for page in pages)
 
 
