@@ -149,9 +149,8 @@ def _print_board(board: leaderboards.Leaderboard, title: str) -> None:
         f"preferred{ties}"
     )
     say(
-        f"{unit}. The column ranks contains the true rank with a probability of at least "
-        f"{board.level:g}. The column better counts the items that an item is clearly better "
-        "than, adjusted for all comparisons."
+        f"{unit}. The column ranks is a {board.level:.0%} confidence set. The column better counts "
+        "the items that an item is clearly better than, adjusted for all comparisons."
     )
 
 

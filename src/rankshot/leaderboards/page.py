@@ -152,8 +152,8 @@ def _write_verdict(board: Leaderboard) -> str:
         item for item, clear in zip(board.items, board.clearly_better[0], strict=True) if clear
     ]
     if len(beaten) == len(others):
-        return f"{for_whom}{first} is clearly better than {_name(beaten)}."
-    rest = _name([item for item in others if item not in beaten])
+        return f"{for_whom}{first} is clearly better than {_name(beaten, 'and')}."
+    rest = _name([item for item in others if item not in beaten], "or")
     if not beaten:
         return f"{for_whom}{first} leads, but is not clearly better than {rest}."
     share = f"{len(beaten):,} of {len(others):,} others"
@@ -167,9 +167,13 @@ def _limit_claims(board: Leaderboard) -> str:
     return f"In the votes of {'this one rater' if n == 1 else 'these raters'}, " if n else ""
 
 
-def _name(items: list[str]) -> str:
-    more = f" and {len(items) - MAX_NAMED:,} more" if len(items) > MAX_NAMED else ""
-    return ", ".join(items[:MAX_NAMED]) + more
+def _name(items: list[str], word: str) -> str:
+    """Return names with a word before the last one, or before the number of further ones."""
+    n_more = len(items) - MAX_NAMED
+    parts = [*items[:MAX_NAMED], f"{n_more:,} more"] if n_more > 0 else items
+    if len(parts) < 2:
+        return parts[0] if parts else "no other"
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
 def _explain(board: Leaderboard) -> list[str]:
@@ -190,7 +194,7 @@ def _explain(board: Leaderboard) -> list[str]:
         f"A difference of {points}: the first wins about {wins:.0f} of 10{tied}",
         f"The {level} intervals are for a comparison of two items that you choose beforehand",
         f"Better counts the items that an item is clearly better than; {together}",
-        f"Ranks contain the true rank of an item with a probability of at least {level}",
+        f"Ranks are a {level} confidence set of the rank of an item",
     ]
     ranks = board.rank_intervals
     if np.any((ranks[:, 1] < len(board)) & ~board.clearly_better.any(axis=1)):
@@ -220,7 +224,7 @@ def _format_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
     margin = float(np.median(width[np.isfinite(width)])) if np.isfinite(width).any() else 1.0
     least, most = ends[:, 2].min() - margin, ends[:, 2].max() + margin
     bars = 100 * (np.clip(ends, least, most) - least) / ((most - least) or 1.0)
-    better = [_name([board.items[j] for j in np.flatnonzero(x)]) or "no other" for x in clear]
+    better = [_name([board.items[j] for j in np.flatnonzero(x)], "and") for x in clear]
     grey = find_preliminary(board).tolist()
     cells = zip(rows, board.iterate_rows(), grey, better, bars.tolist(), strict=True)
     return [(*four, *bar) for *four, bar in cells]
