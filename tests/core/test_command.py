@@ -27,7 +27,9 @@ class Budget:
 NO_BUDGET = Budget()
 
 
-def work(scores: str, /, *, min_votes: int = 1, budget: Budget = NO_BUDGET):
+def work(
+    scores: str, /, *, min_votes: int = 1, overwrite: bool = False, budget: Budget = NO_BUDGET
+):
     """Do some work.
 
     Parameters
@@ -36,11 +38,14 @@ def work(scores: str, /, *, min_votes: int = 1, budget: Budget = NO_BUDGET):
         A file.
     min_votes
         The least number of votes.
+    overwrite
+        Replace files.
     """
     raise {
         "number": InputError("min_votes", min_votes, "must be 2 or more"),
         "shared": InputError("seen_loss", NO_VALUE, "must be set"),
         "other": InputError("classes", "x", "must be 'new' or 'all'"),
+        "choice": InputError("file", "a", "exists", choices={"overwrite": True, "min_votes": 3}),
         "result": RankshotError("there is no result"),
         "file": FileNotFoundError(2, "No such file or directory", "test_comand.py"),
     }[scores]
@@ -82,6 +87,12 @@ def test_bad_input_ends_with_status_2_and_names_the_option(fails, words, named):
 
 def test_other_errors_are_shown_as_they_are(fails):
     assert fails("work", "result") == (2, "tool: there is no result\n")
+
+
+def test_a_remedy_is_shown_as_options_or_as_arguments(fails):
+    assert fails("work", "choice")[1].endswith("; --overwrite, or --min-votes 3\n")
+    error = InputError("file", "a", "exists", choices={"overwrite": True})
+    assert str(error).endswith("; overwrite=True")
 
 
 def test_a_similar_file_is_suggested(fails, tmp_path, monkeypatch):
