@@ -34,7 +34,7 @@ def fit_platt(scores: Scores, y: NDArray[np.str_]) -> tuple[Floats, Floats]:
     else:
         columns = [(y == name, np.ones(len(y), bool)) for name in items]
     fitted = [
-        fit_sigmoid(scores.values[used, column].astype(np.float64), positive[used])
+        fit_sigmoid(scores.columns[used, column].astype(np.float64), positive[used])
         for column, (positive, used) in enumerate(columns)
     ]
     slopes, intercepts = np.array(fitted).T

@@ -172,7 +172,7 @@ class Row(NamedTuple):
         """Whether the loss is above each budget by more than two standard errors."""
         losses = np.array([one.loss for one in self.outcomes])
         error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else 0.0
-        return np.asarray(losses.mean(axis=0) > BUDGETS + 2 * error)
+        return np.asarray(losses.mean(axis=0) > np.array(BUDGETS) + 2 * error)
 
 
 def measure_task(task: ScoredTask, n_draws: int, old: Path | None = None) -> Iterator[Row]:

@@ -41,7 +41,7 @@ def test_scores_are_the_decision_function(data, setting):
     found, model = train_classifier(setting, C, X, y), make_estimator(setting, C).fit(X, y)
     assert found.classes == tuple(model.classes_) == tuple(sorted(NAMES))
     scores = found.scores(X)
-    np.testing.assert_allclose(scores.values, model.decision_function(X), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores.columns, model.decision_function(X), rtol=1e-4, atol=1e-4)
     assert scores.kind == KINDS[setting] == scores_of(model, X).kind
     assert (found.coef.dtype, found.intercept.dtype) == (np.float32, np.float32)
     assert (found.predict(X) == model.predict(X)).mean() > 0.99
@@ -52,7 +52,7 @@ def test_signs_of_pairs_where_the_answer_is_known():
     X = np.array([[-4.0], [-3.6], [0.0], [0.3], [4.0], [4.2]], np.float32)
     y = np.array(["ant", "ant", "bee", "bee", "cow", "cow"])
     found = train_classifier("one-vs-one", 1.0, X, y)
-    left, middle, right = np.sign(found.scores(np.float32([[-9], [0.1], [9]])).values)
+    left, middle, right = np.sign(found.scores(np.float32([[-9], [0.1], [9]])).columns)
     # ant-bee, ant-cow, bee-cow: positive for the first.
     assert left.tolist() == [1, 1, 1]
     assert right.tolist() == [-1, -1, -1]

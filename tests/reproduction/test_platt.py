@@ -47,7 +47,7 @@ def test_one_vs_one_columns_are_fitted_to_the_inputs_of_their_pair(rng):
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     for column, (i, j) in enumerate(pairs):
         inside = (y == ITEMS[i]) | (y == ITEMS[j])
-        expected = platt_by_scipy(scores.values[inside, column], y[inside] == ITEMS[i])
+        expected = platt_by_scipy(scores.columns[inside, column], y[inside] == ITEMS[i])
         assert [part[column] for part in fitted] == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
