@@ -183,9 +183,7 @@ class IAP(BaseEstimator):  # type: ignore[misc]
         if not isinstance(probabilities, Scores):
             probabilities = Scores.from_probabilities(probabilities, self.items_)
         scores = probabilities.with_items(self.items_)
-        log_proba = log_class_probabilities(
-            np.asarray(scores.values, np.float64), scores.kind, "IAP"
-        )
+        log_proba = log_class_probabilities(scores)
         log_proba = log_proba - logsumexp(log_proba, axis=1, keepdims=True)
         return self.attributes_.log_posterior(
             log_group_probability(log_proba, self._present),
