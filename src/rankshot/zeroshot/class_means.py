@@ -305,8 +305,12 @@ def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
 
 
 def assign_folds(codes: Codes, n_folds: int = N_FOLDS) -> Codes:
-    """Return a fold for each input, so that the inputs of a class are in different folds."""
-    order = np.argsort(codes, kind="stable")
+    """Return a fold for each input, so that the inputs of a class are in different folds.
+
+    Classes are taken in the order of their first inputs, whatever their names are.
+    """
+    _, first, number = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first[number], kind="stable")
     fold = np.empty_like(codes)
     fold[order] = np.arange(len(codes)) % n_folds
     return fold

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,6 +59,13 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
         if (best < 0).any():
             raise RowError(": the scores are not finite", int(np.argmax(best < 0)))
     return np.asarray(best)
+
+
+def first_guesses(scores: Floats, items: Sequence[str]) -> NDArray[np.intp]:
+    """The column of the largest score of each row; among equals, the first name."""
+    by_name = np.argsort(np.array(items), kind="stable")
+    is_largest = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(by_name[is_largest[:, by_name].argmax(axis=1)])
 
 
 def label_or_reject(

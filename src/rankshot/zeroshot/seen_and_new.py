@@ -17,6 +17,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.class_means import Examples, Inputs, LinearMap, Reference
+from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
@@ -236,7 +237,8 @@ class SeenAndNew(Predictor, BaseEstimator):
 
     def _describe(self, table: Scores) -> tuple[Inputs, NDArray[np.intp]]:
         """The columns of inputs, and the first guess for each."""
-        return describe_inputs(table, self._usual_features), table.values.argmax(axis=1)
+        first = first_guesses(table.values, table.items)
+        return describe_inputs(table, self._usual_features), first
 
     def _find_names(self) -> None:
         """Set the classes, and where each column of the groups belongs."""

@@ -33,6 +33,7 @@ from rankshot.zeroshot.class_rankings import (
     require_targets,
     weigh_sources,
 )
+from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.default_head import (
     SHARE,
     Baseline,
@@ -344,7 +345,7 @@ class WeightedMean(Predictor, BaseEstimator):
         known = None
         if reference is not None:
             inputs = describe_inputs(reference, usual)
-            known = Reference(inputs, inputs.f.argmax(axis=1))
+            known = Reference(inputs, first_guesses(reference.values, reference.items))
         codes = np.searchsorted(self.classes_, labels)
         few = class_means.Examples(describe_inputs(table, usual), codes)
         space = learn_correction(fit_space(self.listed_, part, known, few), few)
