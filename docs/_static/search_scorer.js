@@ -1,5 +1,5 @@
-// Sphinx's own scores, apart from research and history: they come after the guide and the classes.
-const LATER = /^(paper|reproduction|results\/|research\/|project\/)/;
+// Sphinx's own scores, apart from examples and research: they come after the guide and the classes.
+const LATER = /^(gallery\/|paper|reproduction|research|results\/)/;
 var Scorer = {
   score: ([docname, title, anchor, description, score]) => (LATER.test(docname) ? score / 20 : score),
   objNameMatch: 11,

@@ -35,6 +35,5 @@ def test_an_example_has_a_title_plots_and_a_notebook_and_warns_of_nothing(name):
     assert all((GALLERY / image).stat().st_size > 1000 for image in drawn)
     built = (BUILT_PAGES / f"{name}.html").read_text(encoding="utf-8")
     assert f"{name.rpartition('/')[2]}.ipynb" in built
-    assert printed
     assert "Warning" not in printed
     assert "Traceback" not in printed
