@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot import pages
 from rankshot.core.errors import NO_VALUE, InputError, format_count, format_share, quote_names
+from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.network_check import check_scores
 from rankshot.recognition.recognition import rehearse_known
 from rankshot.recognition.run_folder import Run, open_run
@@ -114,8 +115,8 @@ def _find_alike(run: Run) -> Sequence[tuple[Any, Any, float]]:
     """Pairs of new classes whose rankings are most similar."""
     new = only_new(run.knowledge.rankings)
     k = min(MAX_PLACES, new.n_items)
-    merged = ProbabilisticRanking(k=k, posterior="consensus").fit(new.top(k)).consensus_
-    similar = pages.find_similar_classes(merged, k)
+    method = ProbabilisticRanking(k=k, posterior="consensus").fit(new.top(k))
+    similar = pages.find_similar_classes(cast("Rankings", method.consensus_), k)
     return () if similar is None else similar.pairs[:SHOWN]
 
 
