@@ -21,6 +21,7 @@ from rankshot.zeroshot.class_means import (
     fit_new_means,
     fit_seen_means,
     fit_space,
+    learn_correction,
     measure_slope,
 )
 from rankshot.zeroshot.default_head import fit_linear_part, rank_bonus
@@ -98,6 +99,28 @@ def test_the_factor_of_the_rankings_is_that_of_a_ridge_regression():
         expected = np.clip(1 + model.coef_[0], 0, 1.5)
         assert measure_slope(prior, observed, weights) == pytest.approx(expected)
     assert measure_slope(prior, prior, weights * [[1], [0], [0], [0], [0], [0]]) == 1
+
+
+@pytest.mark.parametrize("n_examples", [1, 3])
+def test_rankings_that_the_examples_contradict_hardly_count(n_examples):
+    rng = np.random.default_rng(3)
+    C, L = 12, 6
+    seen, weights = 4 * np.eye(C), np.eye(C)[:L] + np.eye(C)[L:]
+    reference = np.arange(600) % C
+    inputs = make_inputs(rng, seen, reference)
+    codes = np.repeat(np.arange(L), n_examples)
+    few = Examples(make_inputs(rng, weights @ seen / 2, codes), codes)
+
+    def trust(rankings, examples=few):
+        part = LinearMap(*fit_linear_part(rankings)[:2], np.zeros((L, 0)), np.zeros(L))
+        space = fit_space(rankings, part, Reference(inputs, reference), examples)
+        return learn_correction(space, examples).trust
+
+    assert trust(weights) == 1
+    assert trust(np.roll(weights, 2, axis=0)) < 0.5
+    # A class without examples has nothing but its rankings.
+    some = Examples(few.inputs.take(codes > 0), codes[codes > 0])
+    assert trust(np.roll(weights, 2, axis=0), some) == 1
 
 
 def test_means_of_seen_classes_go_from_what_is_expected_to_what_is_measured():

@@ -23,6 +23,7 @@ regression of what is left.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ from scipy.special import log_softmax
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-ISOTROPIC = 0.5
+ISOTROPIC = 0.75
 """The share of the noise that is the same in all directions, however many inputs tell its shape."""
 SIGNAL = 0.35
 """ρ, the mean squared length of the mean of a class where inputs have length 1, without any
@@ -204,11 +205,15 @@ class SeenMeans(NamedTuple):
 
 
 class ClassMeans(NamedTuple):
-    """The means of seen and of new classes along the axes of the noise, and the precision."""
+    """The means of seen and of new classes along the axes of the noise, and the precision.
+
+    ``slope`` says how well the rankings explain the examples (see `measure_slope`).
+    """
 
     seen: Floats
     new: Floats
     precision: Floats
+    slope: float = 1.0
 
 
 def fit_seen_means(groups: Groups, noise: Noise, n_classes: int) -> SeenMeans:
@@ -278,7 +283,7 @@ def fit_new_means(
     gain = n * residual / (n * residual + v)
     new = prior + shift + gain * np.where(n > 0, observed - prior - shift, 0.0)
     precision = 1 / (v + (residual * v / (v + n * residual)).mean(axis=0))
-    return ClassMeans(seen.means, new, precision)
+    return ClassMeans(seen.means, new, precision, slope)
 
 
 def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
@@ -420,7 +425,10 @@ class Unlabelled(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """The points of all inputs, with the noise about the means of their classes."""
+    """The points of all inputs, with the noise about the means of their classes.
+
+    ``trust``, from 0 to 1, is a factor of the weight of the rankings.
+    """
 
     weights: Floats
     part: LinearMap
@@ -431,6 +439,7 @@ class Space:
     codes: Codes
     unlabelled: Groups | None = None
     correction: Floats | None = None
+    trust: float = 1.0
     means_factor: float = 1.0
     temperature: float = 1.0
 
@@ -439,21 +448,26 @@ class Space:
         """The examples of each class."""
         return Groups.collect(self.points, self.codes, len(self.weights))
 
-    @property
-    def ranking_share(self) -> Floats:
-        """The weight of the log-posterior by the rankings, the same for all classes."""
-        counts = self.examples.counts
-        share = RANKING_EXAMPLES / (RANKING_EXAMPLES + counts.mean())
-        return np.full(len(counts), share)
-
-    def fit_maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the log-posteriors of the new classes, and log-likelihoods of the seen ones."""
+    @cached_property
+    def means(self) -> ClassMeans:
+        """The means of all classes."""
         C = self.weights.shape[1]
         if self.reference is None:
             seen = expect_seen_means(C, self.noise)
         else:
             seen = fit_seen_means(self.reference, self.noise, C)
-        means = fit_new_means(seen, self.noise, self.weights, self.examples, self.unlabelled)
+        return fit_new_means(seen, self.noise, self.weights, self.examples, self.unlabelled)
+
+    @property
+    def ranking_share(self) -> Floats:
+        """The weight of the log-posterior by the rankings, the same for all classes."""
+        counts = self.examples.counts
+        share = RANKING_EXAMPLES / (RANKING_EXAMPLES + counts.mean())
+        return np.full(len(counts), self.trust * share)
+
+    def fit_maps(self) -> tuple[LinearMap, LinearMap]:
+        """Return the log-posteriors of the new classes, and log-likelihoods of the seen ones."""
+        means = self.means
         factor = self.means_factor * self._calibrate(means)
         new, of_seen = (
             self._unfold(factor * m * means.precision, m) for m in (means.new, means.seen)
@@ -537,6 +551,9 @@ def learn_correction(space: Space, examples: Examples) -> Space:
     """
     counts, codes = space.examples.counts, space.codes
     has = np.flatnonzero(counts)
+    if len(has) == len(counts):
+        # Rankings that the examples contradict hardly count. Without examples, a class has no more.
+        space = replace(space, trust=min(space.means.slope, 1.0))
     if len(has) < 2:
         return replace(space, temperature=1 / FACTORS[0])
     if counts.max() < 2:
