@@ -97,7 +97,7 @@ def test_texts_in_lines_and_lists(tmp_path):
 
 
 REFUSED = [
-    ("t.jsonl", "[1]\n", "texts", "inputs", "t.jsonl:1"),
+    ("t.jsonl", "[1]\n", "texts", "line", "t.jsonl:1"),
     ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", "id", "t.jsonl:1"),
     ("t.csv", "id,text\nb,c\na\0,b\n", "texts", "id", "t.csv:3"),
     ("t.doc", "a", "texts", "inputs", ""),

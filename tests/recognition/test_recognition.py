@@ -1,6 +1,5 @@
 """`recognise`: one entrance for scores, models, rankings and names; what it does is `Knowledge`."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -116,29 +115,6 @@ def test_labels_of_inputs_in_tables_and_by_id(task, tmp_path):
         rs.recognise(scores, rankings, examples=scores[:3])
     with refuses("reference", (3,)):
         rs.recognise(scores, rankings, reference=(seen[0], truth[:3]))
-
-
-def test_all_pairs_of_options(task):
-    scores, truth, rankings, seen = task
-    options = {
-        "reference": seen,
-        "examples": (scores[::20], truth[::20]),
-        "classes": "all",
-        "none": True,
-        "batch": True,
-        "rehearse": False,
-    }
-    for pair in itertools.combinations(options, 2):
-        given = {name: options[name] for name in pair}
-        parameter = (
-            "batch" if {"batch"} & given.keys() and {"classes", "none"} & given.keys() else ""
-        )
-        parameter = "reference" if {*pair} == {"classes", "none"} else parameter
-        if parameter:
-            with refuses(parameter):
-                rs.recognise(scores, rankings, **given)
-        else:
-            assert len(rs.recognise(scores, rankings, **given).labels) == len(scores)
 
 
 def test_names_are_ranked_by_sources():

@@ -147,8 +147,8 @@ class Outcomes(NamedTuple):
     >>> from rankshot.pages import Outcomes
     >>> proba = np.array([[0.9, 0.1], [0.4, 0.6]])
     >>> found = Outcomes(["a", "b"], np.array(["cat", "dog"]), proba, None, ["cat", "dog"])
-    >>> found.rejected.any(), found.probability([1])
-    (False, array([0.6]))
+    >>> found.rejected.tolist(), found.probability([1])
+    ([False, False], array([0.6]))
     """
 
     ids: Sequence[str]
