@@ -33,6 +33,7 @@ from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.predicted_accuracy import (
+    CONFIDENCE_ERROR,
     correlate_classes,
     find_strengths,
     predict_mean_accuracy,
@@ -238,11 +239,15 @@ N_SPLITS = 20
 """Splits of the classes of a task, for each of the `DESIGNS`."""
 
 
+KINDS = ("raters", "raters, and a batch", "tables")
+"""What is known of the predicted classes; nothing is predicted for tables otherwise."""
+
+
 class Prediction(NamedTuple):
     """An interval for the accuracy of some classes, and what it was."""
 
     dataset: str
-    has_raters: bool
+    known: str
     design: str
     expected: Interval
     found: float
@@ -273,22 +278,26 @@ def predict_accuracies(task: ScoredTask) -> Iterator[Prediction]:
                 about = rankings[np.isin(rankings.targets.astype(str), group)]
                 head = WeightedMean().fit(about, reference=reference)
                 by_class = _accuracy(head, scores[tested], task.labels[tested])
-                found.append((by_class, correlate_classes(head, reference)))
-            (of_known, correlations), (of_new, among_new) = found
+                sure = head.predict_proba(scores[tested]).max(axis=1)
+                sure = _by_class(task.labels[tested], sure).mean()
+                found.append((by_class, sure, correlate_classes(head, reference)))
+            (of_known, sure, correlations), (of_new, sure_of_new, among_new) = found
             both = np.concatenate([known, new])
-            expected = predict_mean_accuracy(
-                find_strengths(of_known, correlations), K[np.ix_(both, both)], among_new
-            )
-            dataset, has_raters = task.name.split()[0], bool(rankings.rater_names)
-            yield Prediction(dataset, has_raters, design, expected, float(of_new.mean()))
+            strengths, similarity = find_strengths(of_known, correlations), K[np.ix_(both, both)]
+            by_confidence = float(of_known.mean() + sure_of_new - sure), CONFIDENCE_ERROR
+            ways: dict[str, tuple[float, float] | None] = {"tables": None}
+            if rankings.rater_names:
+                ways = dict(zip(KINDS, (None, by_confidence), strict=False))
+            for kind, measured in ways.items():
+                expected = predict_mean_accuracy(strengths, similarity, among_new, measured)
+                dataset, right = task.name.split()[0], float(of_new.mean())
+                yield Prediction(dataset, kind, design, expected, right)
 
 
 def summarize_predictions(predictions: Sequence[Prediction]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table: how often intervals contain the accuracy, and their widths."""
-    for has_raters, design in product((True, False), DESIGNS):
-        chosen = [
-            one for one in predictions if (one.has_raters, one.design) == (has_raters, design)
-        ]
+    for kind, design in product(KINDS, DESIGNS):
+        chosen = [one for one in predictions if (one.known, one.design) == (kind, design)]
         values = np.array(
             [
                 (
@@ -304,7 +313,6 @@ def summarize_predictions(predictions: Sequence[Prediction]) -> Iterator[tuple[s
         by_dataset = np.array([values[datasets == name].mean(axis=0) for name in set(datasets)])
         inside, width, bias, error = by_dataset.mean(axis=0)
         shares = (f"{share:.3f}" for share in (inside, by_dataset[:, 0].min(), width))
-        kind = "raters" if has_raters else "tables"
         yield kind, DESIGNS[design], str(len(chosen)), *shares, f"{bias:+.3f}", f"{error:.3f}"
 
 
@@ -475,6 +483,7 @@ FIXED = {
         ),
         "a size of blocks or of simulations, or a seed",
     ),
+    "zeroshot.predicted_accuracy.CONFIDENCE_ERROR": "the width of intervals that are measured here",
     **dict.fromkeys(
         ("zeroshot.forecast.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
         "a size of hold-outs",
@@ -637,7 +646,8 @@ PREDICTIONS = """
 From some held-out classes, `Rehearsal.predict_accuracy` predicts the accuracy of others, in many \
 splits of the same classes. The others are a random quarter of all, a quarter whose rankings are \
 similar, or the half whose rankings differ most from those of one class. All data sets have the \
-same weight. No number is chosen here: the width follows from the data. Nothing is predicted for \
+same weight. The width follows from the data; with a batch, it also follows from \
+`CONFIDENCE_ERROR`. Nothing is predicted for \
 tables, whose intervals contain the accuracy less often than they claim.
 
 | rankings | predicted classes | intervals | inside (95% claimed) | inside, lowest data set | \

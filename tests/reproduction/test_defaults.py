@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from reproduction.defaults import (
     FIXED,
+    KINDS,
     UNMEASURED,
     WITHOUT_PREDICTIONS,
     Number,
@@ -190,8 +191,8 @@ def test_classes_are_split_at_random_or_by_their_kind():
 def test_intervals_are_counted_by_data_set():
     def predict(dataset, low, high, found):
         return [
-            Prediction(dataset, has_raters, design, Interval(0.5, low, high), found)
-            for has_raters in (True, False)
+            Prediction(dataset, kind, design, Interval(0.5, low, high), found)
+            for kind in KINDS
             for design in ("random", "kind", "unlike")
         ]
 

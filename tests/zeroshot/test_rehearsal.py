@@ -16,6 +16,7 @@ from rankshot.zeroshot.predicted_accuracy import (
     draw_strengths,
     find_strengths,
     predict_mean_accuracy,
+    reweigh_draws,
     simulate_accuracies,
 )
 from refusals import refuses
@@ -316,6 +317,46 @@ def test_the_interval_is_that_of_simulated_accuracies():
     assert unequal.high > 0.9
     sure = predict_mean_accuracy(np.full(5, 6.0), np.eye(7), np.eye(2))
     assert 0.99 < sure.low <= sure.estimate <= sure.high <= 1
+
+
+def test_draws_and_a_measurement_have_the_normal_posterior():
+    draws = norm.ppf((np.arange(4000) + 0.5) / 4000, 0.5, 0.1)
+    found = reweigh_draws(draws, 0.7, 0.2)
+    # Precisions 100 and 25: the mean moves by a fifth of the difference.
+    assert found.mean() == pytest.approx(0.54, abs=0.002)
+    assert found.std() == pytest.approx(125**-0.5, abs=0.002)
+
+
+def test_a_batch_moves_and_narrows_the_interval_and_covers(rng):
+    strengths, K = np.array([0.5, 3.5, 1.0, 2.5, 2.0, 1.5]), np.eye(4)
+    alone = predict_mean_accuracy(strengths, np.eye(10), K)
+    high = predict_mean_accuracy(strengths, np.eye(10), K, (alone.high, 0.1))
+    low = predict_mean_accuracy(strengths, np.eye(10), K, (alone.low, 0.1))
+    assert low.estimate < alone.estimate < high.estimate
+    assert max(low.high - low.low, high.high - high.low) < alone.high - alone.low
+    inside, n_trials = 0, 2000
+    for _ in range(n_trials):
+        truth = rng.normal(0.6, 0.1)
+        draws = reweigh_draws(rng.normal(0.6, 0.1, 1000), truth + rng.normal(0, 0.2), 0.2)
+        first, last = np.quantile(draws, [0.025, 0.975])
+        inside += first <= truth <= last
+    assert binomtest(inside, n_trials, 0.95).pvalue > 0.01
+
+
+def test_only_a_batch_of_new_classes_is_used_for_the_forecast():
+    rankings = rs.Rankings.concatenate([ranked(PLAYERS, SEEN), ranked(NEW, SEEN)])
+    batch = scores_of(inputs(NEW, seed=1)[0])
+
+    def rehearse(**options):
+        known = rs.Knowledge(rankings, (SCORES, Y), batch=options.pop("batch", None))
+        return known.rehearse(Settings(**options), grid={})
+
+    alone, more = rehearse(), rehearse(batch=batch)
+    assert more.predicted.high - more.predicted.low < alone.predicted.high - alone.predicted.low
+    assert more.accuracy == alone.accuracy
+    assert rehearse(batch=batch, classes="all").predicted == alone.predicted
+    some = ranked(NEW[1:], SEEN)
+    assert more.predict_accuracy(some) == alone.predict_accuracy(some)
 
 
 def test_of_many_new_classes_some_are_simulated(monkeypatch):

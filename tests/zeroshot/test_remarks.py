@@ -62,6 +62,10 @@ def test_nearly_equal_rankings_are_named():
     assert len(lines) == (np.corrcoef(fit(near).head_.slopes[:2])[0, 1] > 0.98)
     long = {"u": ITEMS, "v": [*ITEMS[:6], "s7", "s6"], "w": ITEMS[::-1]}
     (line,) = describe_similar(fit(long).head_)
-    assert "'u', 'v'" in line
+    assert "'u' with 'v'" in line
+    many = dict.fromkeys("uvwx", ITEMS) | {"y": ITEMS[::-1]}
+    many = {name: [*row[:6], *np.roll(row[6:], i)] for i, (name, row) in enumerate(many.items())}
+    (line,) = describe_similar(fit(many).head_)
+    assert line.count(" with ") == 3
     assert describe_similar(fit().head_) == []
     assert describe_similar(fit(RANKINGS | {"v": ["s0", "s1"]}).head_) == []

@@ -37,6 +37,7 @@ from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import Weighed, center_evidence, fit_evidence, fit_temperature
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.predicted_accuracy import (
+    CONFIDENCE_ERROR,
     correlate_classes,
     find_strengths,
     predict_mean_accuracy,
@@ -84,6 +85,8 @@ class Trial:
         The mean accuracy, with an interval from resamples of classes.
     by_class : dict of str to float
         The accuracy on each rehearsed class.
+    confidence : float
+        The mean probability of the predicted class; all rehearsed classes have equal weight.
     correlations : list
         The classes of each fold, and the correlations of their decision values.
 
@@ -92,7 +95,7 @@ class Trial:
     >>> from rankshot.zeroshot import Settings, Trial
     >>> from rankshot.zeroshot.metrics import Interval
     >>> one, other = (
-    ...     Trial(f"k={k}", Settings(k=k), Interval(a, 0, 1), {"cat": a, "dog": a + 0.1}, [])
+    ...     Trial(f"k={k}", Settings(k=k), Interval(a, 0, 1), {"cat": a, "dog": a + 0.1}, a, [])
     ...     for k, a in ((5, 0.5), (10, 0.7)))
     >>> other.is_clearly_better(one)
     True
@@ -102,6 +105,7 @@ class Trial:
     settings: Settings
     accuracy: Interval
     by_class: dict[str, float]
+    confidence: float
     correlations: Sequence[Correlations] = field(repr=False)
 
     def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
@@ -177,7 +181,9 @@ class Forecast:
 
         It depends on the accuracies of the rehearsed classes, especially those with similar
         rankings, on the number of new classes, and on how similar the rankings of the new classes
-        are to each other.
+        are to each other. A batch of the rehearsal narrows the interval, if seen classes and "none
+        of these" cannot be predicted: the mean probability of the predicted classes is compared
+        with that of the rehearsed classes.
 
         Parameters
         ----------
@@ -221,8 +227,24 @@ class Forecast:
         order = np.searchsorted(both.classes_, names)
         similarity = correlate_classes(both, table)[np.ix_(order, order)]
         return predict_mean_accuracy(
-            np.concatenate(strengths), similarity, correlate_classes(head, table)
+            np.concatenate(strengths),
+            similarity,
+            correlate_classes(head, table),
+            self._predict_by_confidence(head, tried),
         )
+
+    def _predict_by_confidence(
+        self, head: WeightedMean, tried: Trial
+    ) -> tuple[float, float] | None:
+        """The accuracy as far as the confidence on the batch tells, and its standard error."""
+        batch, rankings = self.known.batch, self.known.rankings
+        new = {*rankings.targets} - {*rankings.items} - {*self.classes}
+        if batch is None or new != set(head.classes_) or tried.settings.evidence_weight:
+            return None
+        confidence = head.predict_proba(batch.with_blocks()).max(axis=1).mean()
+        accuracy = np.mean([*tried.by_class.values()]) + confidence - tried.confidence
+        # The variance of a probability is at most 1/4.
+        return float(accuracy), float(np.sqrt(CONFIDENCE_ERROR**2 + 1 / (4 * len(batch))))
 
     def describe(self, new: Rankings | None = None) -> list[str]:
         """Sentences on the accuracy that is predicted, and on what is doubtful.
@@ -268,7 +290,12 @@ class Forecast:
             f"predicted mean accuracy of the {classes}, each input alone, with 95% interval: "
             f"{predicted} (random guessing: {format_share(1 / n_new)})"
         )
-        lines = [text]
+        batch = "inputs of the new classes as a batch, " if self.known.batch is None else ""
+        narrower = (
+            f"what would narrow this interval: more held-out classes than {len(self.classes)}, "
+            f"{batch}labels of some inputs of the new classes"
+        )
+        lines = [text, narrower]
         for trial in self.trials:
             weights = trial.settings.source_weights or {}
             used = [source for source, weight in weights.items() if weight > 0]
@@ -321,6 +348,9 @@ def rehearse(
     if trials.has_evidence and best.evidence_weight is None:
         best = replace(best, evidence_weight=0.0)
     classes = np.array(sorted(name for fold in made for name in np.unique(fold.new_label)))
+    if settings.has_gate:
+        # A batch may have inputs of other classes, so its confidence does not tell the accuracy.
+        known = type(known)(known.rankings, known.reference, known.examples)
     found = Forecast(known, best, trials.trials, chosen, (error[0], error[1]), classes)
     is_new = ~np.isin(known.rankings.targets.astype(str), [*known.rankings.items, *classes])
     if not is_new.any():
@@ -469,11 +499,12 @@ class _Trials:
         for trial in self.trials:
             if trial.settings == settings:
                 return trial
-        outcomes, measured = [], []
+        outcomes, measured, confidences = [], [], []
         for fold in self.folds:
             head = self._fit(fold, settings)
             values = np.asarray(head.decision_function(fold.new), np.float64)
             outcomes.append(_Outcome(fold.new_label, head.classes_, values))
+            confidences.append(softmax(values / head.head_.temperature, axis=1).max(axis=1))
             # Without a reference, correlations are those over the inputs themselves.
             seen = _scores_of(fold.known)
             table = seen if len(seen) > 1 else fold.new
@@ -485,7 +516,10 @@ class _Trials:
         )
         by_class = {str(z): float(right[labels == z].mean()) for z in np.unique(labels)}
         accuracy = metrics.class_interval(labels, right)
-        trial = Trial(what, settings, accuracy, by_class, correlations or measured)
+        confidence = np.average(np.concatenate(confidences), weights=metrics.class_weights(labels))
+        trial = Trial(
+            what, settings, accuracy, by_class, float(confidence), correlations or measured
+        )
         self.trials.append(trial)
         self._outcomes.append(outcomes)
         return trial

@@ -28,6 +28,8 @@ SAME_SLOPES = 1e-9
 """Slopes of unit length that differ by less are equal."""
 SIMILAR_SLOPES = 0.98
 """Classes whose slopes have a larger correlation are hardly distinguished."""
+MOST_PAIRS = 3
+"""Of similar classes, this many pairs are named."""
 CERTAIN = 0.99
 """An input looks like a seen class if this has a larger probability by the model itself: of inputs
 of new classes 0 to .4 do on ten data sets, of inputs of seen classes .1 to .8."""
@@ -189,7 +191,7 @@ def describe_indistinguishable(head: LinearHead) -> list[str]:
 
 
 def describe_similar(head: LinearHead) -> list[str]:
-    """The most similar pair of classes, if their rankings are nearly the same."""
+    """The most similar pairs of classes, if their rankings are nearly the same."""
     rows = np.hstack([head.slopes, head.rank_slopes])
     rows = rows - rows.mean(axis=1, keepdims=True)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -199,10 +201,11 @@ def describe_similar(head: LinearHead) -> list[str]:
     close[close > 1 - SAME_SLOPES] = 0
     if (n := int((close > SIMILAR_SLOPES).sum())) == 0:
         return []
-    i, j = np.unravel_index(close.argmax(), close.shape)
-    more = f", and {format_count(n - 1, 'other pair')}" if n > 1 else ""
-    pair = quote_names([head.classes[i], head.classes[j]])
-    return [f"{pair} have nearly the same rankings{more}: they will be confused"]
+    most = np.argsort(-close, axis=None, kind="stable")[: min(n, MOST_PAIRS)]
+    pairs = zip(*np.unravel_index(most, close.shape), strict=True)
+    named = ", ".join(f"{head.classes[i]!r} with {head.classes[j]!r}" for i, j in pairs)
+    more = f", and {format_count(n - MOST_PAIRS, 'other pair')}" if n > MOST_PAIRS else ""
+    return [f"nearly the same rankings, so they will be confused: {named}{more}"]
 
 
 def group_equal_slopes(head: LinearHead) -> list[list[str]]:
