@@ -31,12 +31,19 @@ def fit(rng, n, budget, *, with_labels=True, examples=None):
 
 
 @pytest.mark.parametrize(
-    ("n", "with_labels", "n_classes"),
-    [(300, True, 0), (300, False, 0), (30, True, 0), (300, True, 2), (300, True, 1)],
+    ("n", "with_labels", "n_classes", "n_draws"),
+    [
+        (300, True, 0, 40),
+        (30, True, 0, 40),
+        *(
+            pytest.param(*design, 100, marks=pytest.mark.slow)
+            for design in [(300, True, 0), (300, False, 0), (300, True, 2), (300, True, 1)]
+        ),
+    ],
 )
-def test_the_loss_is_within_the_budget(n, with_labels, n_classes):
+def test_the_loss_is_within_the_budget(n, with_labels, n_classes, n_draws):
     budget, losses, found = 0.05, [], []
-    for seed in range(40):
+    for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         examples = Examples(*draw(rng, NEW[:n_classes], 6)) if n_classes else None
         fitted = fit(rng, n, budget, with_labels=with_labels, examples=examples)
@@ -48,7 +55,7 @@ def test_the_loss_is_within_the_budget(n, with_labels, n_classes):
         found.append(np.mean(fitted.excess(new, new.f.argmax(axis=1)).max(axis=1) > 0))
         assert fitted.budget.n_inputs == n
         assert fitted.budget.loss <= budget
-    assert np.mean(losses) <= budget + 2 * np.std(losses) / np.sqrt(40)
+    assert np.mean(losses) <= budget + 2 * np.std(losses) / np.sqrt(n_draws)
     # At least a third of the budget is used, and it is worth it.
     assert np.mean(losses) > budget / 3
     assert np.mean(found) > 2 * budget
@@ -116,7 +123,9 @@ def test_uncertain_points_count_by_their_purity():
     np.testing.assert_allclose(groups.means, [[0.5, 0.25, 0.25], [0, 1, 0]])
 
 
-@pytest.mark.parametrize("n_new", [0, pytest.param(15, marks=pytest.mark.slow), 150])
+@pytest.mark.parametrize(
+    "n_new", [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 15)), 150]
+)
 def test_the_loss_in_a_batch_of_both_groups_is_within_the_budget(n_new):
     """Of the inputs of the batch themselves, of which the means know some."""
     budget, losses, found = 0.05, [], []
