@@ -7,6 +7,7 @@ fixed seed, and need no test framework.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -86,14 +87,13 @@ def check_head(head: Predictor, scores: Scores) -> None:
     if isinstance(head, LinearHead) and not head.evidence:
         turned = [f"class {len(names) - i:09}" for i in range(len(names))]
         by_name = np.argsort(turned)
-        other = LinearHead(
-            head.seen,
-            tuple(sorted(turned)),
-            head.slopes[by_name],
-            head.offsets[by_name],
-            head.temperature,
-            head.usual_features,
-            kind=head.kind,
+        ranks = head.rank_slopes[by_name] if head.rank_slopes.size else None
+        other = replace(
+            head,
+            classes=tuple(sorted(turned)),
+            slopes=head.slopes[by_name],
+            offsets=head.offsets[by_name],
+            rank_slopes=ranks,
         )
         _require(
             _is_close(other.predict_proba(scores), proba[:, by_name], tolerance),

@@ -262,6 +262,7 @@ def test_the_contracts_hold_for_what_is_here(rng):
     scores = random_scores(rng)
     fitted = rs.WeightedMean().fit(RANKINGS)
     check_head(fitted, scores)
+    check_head(fitted.head_, scores)
     check_head(rs.zeroshot.SeenAndNew(fitted).fit(), scores)
     check_head(rs.zeroshot.BatchRefinement(fitted).fit(random_scores(rng, n=30)), scores)
     check_source(rs.WordNet("path"), ["cat", "dog"], ["fox", "bus", "lion"])

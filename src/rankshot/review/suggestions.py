@@ -33,7 +33,7 @@ def add_suggestions(
     """Add inputs to label to a table; return how many of its rows have no label.
 
     All rows that the table has stay as they are, with all their columns. It gets rows for inputs
-    with known labels, and for so many suggested inputs that ``number`` rows have no label.
+    with known labels, and for suggested inputs until ``number`` rows have no label.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def add_suggestions(
     guesses, proba
         The most probable class of each input, and its probability.
     number : int
-        How many rows without a label the table will have, if there are so many inputs.
+        The number of rows without a label, or fewer if there are fewer inputs.
     labels : mapping of id to label, optional
         Labels that are known from elsewhere.
     """
