@@ -73,7 +73,8 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     assert steps[0][0] == 0
     assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    assert "is not empty ('rankshot-demo', 'thesis.txt')" in rankshot("demo -o .").err
+    assert rankshot("demo -o .").status == 2
+    assert (tmp_path / "thesis.txt").read_text("utf-8") == "mine"
 
 
 def test_the_page_shows_all_that_was_promised(demo):

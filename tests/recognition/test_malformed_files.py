@@ -160,6 +160,8 @@ def damage_archive(path, rng):
     return path.read_bytes()
 
 
+# A damaged file may still be a file, of which something is to be said.
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_malformed_file_is_named(files, tmp_path, name):

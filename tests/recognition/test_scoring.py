@@ -158,11 +158,15 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
     for i in range(1500):
         link = tmp_path / "links" / f"{i:05d}.png"
         link.symlink_to(tmp_path / "real" / f"{i % 4:04d}.png")
-    plan = plan_scoring(mean_colors, CLASSES, Preprocessing(64, 0, 1))
 
     def run(folder="links"):
         return rs.recognition.write_scores(
-            plan, tmp_path / folder, tmp_path / "s.csv", batch_size=8
+            mean_colors,
+            tmp_path / folder,
+            tmp_path / "s.csv",
+            seen=CLASSES,
+            preprocessing=Preprocessing(64, 0, 1),
+            batch_size=8,
         )
 
     run("real")  # imports modules
