@@ -38,7 +38,8 @@ MOST_CLASSES = 100
 """Of more new classes, this many are simulated, each against all."""
 CONFIDENCE_ERROR = 0.2
 """The standard deviation of the change in accuracy less the change in mean confidence. On held-out
-classes it is .05 to .08; with less than .2, too few intervals contain the accuracy elsewhere."""
+classes it is .05 to .08; with less than .2, too few intervals contain the accuracy on new classes,
+which this number has therefore seen: they do not test it."""
 
 
 def correlate_classes(head: WeightedMean, scores: Scores) -> Floats:

@@ -48,7 +48,8 @@ THRESHOLD = 1.5
 classes is lost in the mean, and .01 to .10 on single data sets."""
 THRESHOLD_BY_BATCH = 0.5
 """The threshold if a batch serves as the reference. The log-odds are calibrated then, but the means
-are those of both groups: at 0, .07 of all accuracy on seen classes is lost in the mean."""
+are those of both groups: at 0, .07 of all accuracy on seen classes is lost in the mean. It was
+chosen on eight tasks, new classes among them, not on held-out seen classes alone."""
 NEVER = 1e9
 """A threshold that no log-odds exceed."""
 N_FOLDS = 20
