@@ -1,6 +1,7 @@
 """`export_onnx`: the head as a graph, alone and behind networks, gives the head's answers."""
 
 import json
+from itertools import product
 
 import numpy as np
 import onnx
@@ -13,7 +14,6 @@ from scipy.special import expit, softmax
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.zeroshot import onnx_export
-from rankshot.zeroshot.scores import KINDS
 from refusals import refuses
 
 
@@ -22,50 +22,59 @@ def run(path, **inputs):
     return session.run(None, inputs)
 
 
-def fitted(kind="multiclass", *, reference=False):
-    usual = random_scores(np.random.default_rng(4), kind, n=40) if reference else None
-    return rs.WeightedMean().fit(RANKINGS, reference=usual)
+def fitted(**known):
+    return rs.WeightedMean().fit(RANKINGS, **known)
 
 
-def check_file(path, head, kind):
-    """Usual and equal scores, and large gaps."""
+def check_file(path, head):
+    """Usual, equal and tied scores, and large gaps, give the head's probabilities and labels."""
     rng = np.random.default_rng(5)
-    values = np.concatenate(
-        [random_scores(rng, kind).columns, 0 * random_scores(rng, kind).columns]
-    )
-    values = np.concatenate([values, 1000 * values]).astype(np.float32)
+    values = rng.normal(size=(8, len(head.inner.seen)))
+    values = np.concatenate([values, 0 * values, values.round(), 1000 * values]).astype(np.float32)
     proba, label = run(path, scores=values)
-    expected = head.predict_proba(rs.Scores(values.astype(np.float64), ITEMS, kind))
+    expected = head.predict_proba(values.astype(np.float64))
     np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-5)
     # Among equal probabilities, rounding may decide in a graph.
     chosen = np.take_along_axis(expected, label[:, None], axis=1)[:, 0]
     np.testing.assert_allclose(chosen, expected.max(axis=1), atol=1e-5)
-    assert label.dtype == np.int64
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reference", [False, True])
-def test_a_head_alone(tmp_path, kind, reference):
-    head, path = fitted(kind, reference=reference), tmp_path / "head.onnx"
-    exported = rs.export_onnx(head, path, kind=kind)
-    assert exported.difference <= 1e-5
-    assert not exported.from_probabilities
-    check_file(path, head, kind)
-
-
-def test_a_refined_head_and_what_is_no_linear_head(tmp_path):
-    head = fitted()
+def test_a_head_alone(tmp_path):
+    head = fitted(reference=random_scores(np.random.default_rng(4), "multiclass", n=40))
     refined = rs.zeroshot.BatchRefinement(head).fit(random_scores(np.random.default_rng(1), n=40))
-    rs.export_onnx(refined, tmp_path / "head.onnx")
-    check_file(tmp_path / "head.onnx", refined, "multiclass")
+    for each in (fitted(), head, refined):
+        assert rs.export_onnx(each, tmp_path / "head.onnx") <= 1e-5
+        check_file(tmp_path / "head.onnx", each)
     with refuses("head"):
         rs.export_onnx(rs.zeroshot.SeenAndNew(head).fit(), tmp_path / "both.onnx")
 
 
+@pytest.mark.parametrize("n_items", [2, 3, 6, 9])
+def test_few_classes_and_tied_scores(tmp_path, n_items):
+    """Tied scores share the bonus of their places, whatever they are tied for."""
+    items = [f"i{j}" for j in range(n_items)]
+    head = rs.WeightedMean().fit(
+        rs.Rankings.from_orders([items[:2], items[:0:-1]], items=items, targets=["p", "q"])
+    )
+    assert head.head_.rank_slopes.any()
+    rs.export_onnx(head, tmp_path / "head.onnx")
+    levels = np.array(list(product(range(3), repeat=min(n_items, 6))), np.float32)
+    values = np.column_stack([levels, np.zeros((len(levels), n_items - levels.shape[1]))])
+    values = values.astype(np.float32)
+    proba, _ = run(tmp_path / "head.onnx", scores=values)
+    np.testing.assert_allclose(proba, head.predict_proba(values), rtol=0, atol=1e-5)
+
+
+def test_one_vs_one_scores_are_summed_before(tmp_path):
+    table = random_scores(np.random.default_rng(4), "one-vs-one", n=40)
+    head = fitted(reference=table)
+    rs.export_onnx(head, tmp_path / "head.onnx")
+    proba, _ = run(tmp_path / "head.onnx", scores=table.values.astype(np.float32))
+    np.testing.assert_allclose(proba, head.predict_proba(table), rtol=0, atol=1e-5)
+
+
 def test_what_the_file_says(tmp_path):
-    head = fitted()
-    assert rs.export_onnx(head, tmp_path / "head.onnx").difference <= 1e-5
-    check_file(tmp_path / "head.onnx", head, "multiclass")
+    rs.export_onnx(fitted(), tmp_path / "head.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "head.onnx"))
     assert [(one.name, one.shape) for one in session.get_inputs()] == [("scores", ["inputs", 5])]
     (proba, label) = session.get_outputs()
@@ -119,23 +128,23 @@ def write_network(path, *, opset=17, end=(), names=("y",), columns=5, metadata=(
     return path
 
 
-def attach(tmp_path, head, output=None, kind="multiclass", **options):
+def attach(tmp_path, head, output=None, **options):
     network = write_network(tmp_path / "network.onnx", **options)
     path = tmp_path / "zero-shot.onnx"
-    return path, rs.export_onnx(head, path, kind=kind, network=network, output=output)
+    assert rs.export_onnx(head, path, network=network, output=output) <= 1e-5
+    return path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opset", [11, NEWEST])
 def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
     head = fitted()
-    path, exported = attach(tmp_path, head, opset=opset, metadata={"author": "me"})
+    path = attach(tmp_path, head, opset=opset, metadata={"author": "me"})
     expected = head.predict_proba(INPUTS @ WEIGHTS)
     for n in (1, 4, 7):
         proba, label = run(path, x=INPUTS[:n])
         np.testing.assert_allclose(proba, expected[:n], atol=1e-5)
         assert label.tolist() == expected[:n].argmax(axis=1).tolist()
-    assert not exported.from_probabilities
     session = onnxruntime.InferenceSession(str(path))
     assert [(one.name, one.shape) for one in session.get_inputs()] == [("x", ["b", 3])]
     assert session.get_outputs()[0].shape[1] == 4
@@ -148,18 +157,24 @@ def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
     ("end", "kind"),
     [
         (["Softmax", "Cast"], "multiclass"),
-        pytest.param(["LogSoftmax", "Exp"], "multiclass", marks=pytest.mark.slow),
-        pytest.param(["Sigmoid"], "one-vs-rest", marks=pytest.mark.slow),
+        (["LogSoftmax", "Exp"], "multiclass"),
+        (["Sigmoid"], "one-vs-rest"),
     ],
 )
 def test_probabilities_become_logarithms_or_log_odds(tmp_path, end, kind):
     """A softmax is found in the graph, or by its values."""
     head = fitted()
-    path, exported = attach(tmp_path, head, end=end, kind=kind)
-    assert exported.from_probabilities
+    path = attach(tmp_path, head, end=end)
     f = (INPUTS @ WEIGHTS).astype(np.float32)
     p = softmax(f, axis=1) if kind == "multiclass" else expit(f)
     expected = head.predict_proba(rs.Scores.from_probabilities(p, ITEMS, kind))
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
+
+
+def test_a_head_for_other_scores_takes_the_output_as_it_is(tmp_path):
+    head = fitted(reference=random_scores(np.random.default_rng(4), "multiclass", n=40))
+    path = attach(tmp_path, head, end=["Sigmoid"])
+    expected = head.predict_proba(expit(INPUTS @ WEIGHTS))
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
 
 
@@ -168,7 +183,7 @@ def test_a_network_with_several_outputs(tmp_path):
     head = fitted()
     with refuses("output", None):
         attach(tmp_path, head, names=("y", "other"))
-    path, _ = attach(tmp_path, head, names=("y", "other"), output="other")
+    path = attach(tmp_path, head, names=("y", "other"), output="other")
     expected = head.predict_proba(INPUTS @ WEIGHTS)
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
     with refuses("output", "z"):
@@ -205,7 +220,7 @@ def test_class_names_of_the_network_are_checked(tmp_path):
     head = fitted()
 
     def attach_named(names):
-        return attach(tmp_path, head, metadata={"names": dict(enumerate(names))})[0]
+        return attach(tmp_path, head, metadata={"names": dict(enumerate(names))})
 
     metadata = {entry.key: entry.value for entry in onnx.load(attach_named(ITEMS)).metadata_props}
     assert json.loads(metadata["classes"]) == list(TARGETS)
@@ -279,8 +294,9 @@ def test_features_of_a_head_behind_a_network_are_those_of_its_last_layer(tmp_pat
     opinion = rs.Scores(INPUTS[:, :2], ["p", "q"])
     inputs = rs.Scores(scores.values, ITEMS, features=INPUTS, evidence=opinion)
     head = rs.WeightedMean().fit(lists, examples=examples, evidence=inputs)
-    exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
-    assert {one.name for one in exported.model.graph.input} == {"x", "evidence"}
+    rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
+    written = onnx.load(tmp_path / "new.onnx")
+    assert {one.name for one in written.graph.input} == {"x", "evidence"}
     few = opinion.values.astype(np.float32)
     proba, _ = run(tmp_path / "new.onnx", x=INPUTS, evidence=few)
     np.testing.assert_allclose(proba, head.predict_proba(inputs), atol=1e-5)

@@ -1,4 +1,4 @@
-"""Arrays of any library: NumPy, torch, CuPy, JAX, and the symbolic arrays of an ONNX graph.
+"""Arrays of any library: NumPy, torch, CuPy and JAX.
 
 Large computations go over blocks of rows (`row_blocks`), and so need little memory.
 
@@ -99,14 +99,6 @@ def to_numpy(array: Array) -> NDArray[Any]:
 # -------------------------------------------------------------------- formulas
 
 
-def largest(x: Array, xp: Library, axis: int) -> Array:
-    """Maximum along an axis, which stays with length 1."""
-    if _is_symbolic(xp):
-        # Its own maximum becomes a subgraph for NaN and for empty arrays.
-        return xp.take_along_axis(x, xp.argmax(x, axis=axis, keepdims=True), axis=axis)
-    return xp.max(x, axis=axis, keepdims=True)
-
-
 def row_norm(x: Array, xp: Library) -> Array:
     """Euclidean length of each row, as a column; its gradient at 0 is 0."""
     if hasattr(xp, "linalg") and "jax" not in xp.__name__:
@@ -115,28 +107,10 @@ def row_norm(x: Array, xp: Library) -> Array:
     return xp.where(squares > 0, xp.sqrt(xp.where(squares > 0, squares, 1.0)), 0.0)
 
 
-def logaddexp(a: Array, b: Array, xp: Library) -> Array:
-    """log(e^a + e^b) without overflow."""
-    if _is_symbolic(xp):
-        # Its own formula takes the exponentials as they are.
-        return xp.where(a > b, a, b) + xp.log1p(xp.exp(-xp.abs(a - b)))
-    return xp.logaddexp(a, b)
-
-
-def logsumexp(x: Array, xp: Library, axis: int) -> Array:
-    """Log Σ e^x along an axis, which stays with length 1."""
-    top = largest(x, xp, axis)
-    return top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True))
-
-
 def log_softmax(x: Array, xp: Library, axis: int) -> Array:
-    """X minus its `logsumexp` along an axis."""
+    """X minus log Σ e^x along an axis."""
     if hasattr(xp, "log_softmax"):
         # That of torch is a single kernel.
         return xp.log_softmax(x, axis)
-    x = x - largest(x, xp, axis)
+    x = x - xp.max(x, axis=axis, keepdims=True)
     return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
-
-
-def _is_symbolic(xp: Library) -> bool:
-    return bool(xp.__name__ == "ndonnx")

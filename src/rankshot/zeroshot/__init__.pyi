@@ -15,7 +15,7 @@ from .forecast import Forecast as Forecast, Trial as Trial
 from .knowledge import Knowledge as Knowledge, load_head as load_head
 from .linear_head import LinearHead as LinearHead, Predictor as Predictor
 from .metrics import Bootstrap as Bootstrap
-from .onnx_export import Exported as Exported, export_onnx as export_onnx
+from .onnx_export import export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores

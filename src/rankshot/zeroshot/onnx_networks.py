@@ -43,7 +43,7 @@ def load_network(path: Path) -> Any:
     return network
 
 
-def check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path) -> None:
+def check_classes(metadata: dict[str, str], items: tuple[str, ...], where: str) -> None:
     """Refuse a network whose metadata names other classes than those of the head, or in disorder.
 
     Other spellings of the same class are accepted.
@@ -56,7 +56,7 @@ def check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path) 
         labels = read_class_labels(names if isinstance(names, dict) else list(names))
     except (TypeError, ValueError) as error:
         raise RankshotError(
-            f"{path}: the class names in its metadata are damaged: {error}"
+            f"{where}: the class names in its metadata are damaged: {error}"
         ) from None
     for i, (item, name) in enumerate(zip_longest(items, labels.names)):
         if item is None or (name != item and name not in labels.match(item)):
@@ -65,7 +65,7 @@ def check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path) 
                 "network",
                 name,
                 f"is class number {i} of its metadata, which is {item!r} in the head",
-                where=str(path),
+                where=where,
                 hint=f"its classes are {same}: fit the head with the classes of the network",
             )
 
