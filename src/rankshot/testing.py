@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.registry import RankingSource
+from rankshot.sources.named_rankings import RankingSource
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead, Predictor

@@ -22,7 +22,7 @@ from page_shell import Shell, split_commands
 import rankshot as rs
 import rankshot.cli
 import rankshot_survey.cli
-from rankshot.sources.look_up import read_look_up
+from rankshot.sources import read_look_up
 
 PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}

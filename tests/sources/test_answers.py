@@ -5,8 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankshot.sources import read_answers
-from rankshot.sources.look_up import choose_rehearsed
+from rankshot.sources import choose_rehearsed, read_answers
 from rankshot.sources.prompts import make_question
 from refusals import refuses
 

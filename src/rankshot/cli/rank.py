@@ -16,7 +16,7 @@ from rankshot.cli.printing import (
     say,
 )
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
-from rankshot.sources.registry import ANSWERS, LANGUAGE_MODEL, Source, parse_source
+from rankshot.sources.named_rankings import ANSWERS, LANGUAGE_MODEL, Source, parse_source
 
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
@@ -115,16 +115,16 @@ def rank(
     opened: list[Source | str] = []
     missing: dict[str, tuple[str, ...]] = {}
     for text in source or []:
-        spec = parse_source(text)
-        if spec.name == LANGUAGE_MODEL:
+        name, detail = parse_source(text)
+        if name == LANGUAGE_MODEL:
             log = output.with_suffix(".answers.jsonl")
-            model = sources.LanguageModel(spec.detail, raters=raters, log=log, **asked)
+            model = sources.LanguageModel(detail, raters=raters, log=log, **asked)
             _confirm(model, targets, known.names, yes=yes)
             opened.append(model)
         else:
             opened.append(text)
-        if spec.name == ANSWERS and follow_up is not None:
-            missing |= sources.read_answer_files(spec.detail, targets, known.names, k).follow_ups
+        if name == ANSWERS and follow_up is not None:
+            missing |= sources.read_answer_files(detail, targets, known.names, k).follow_ups
     words = None if names is None else sources.read_look_up(names, targets + known.names)
     named = sources.rank_names(targets, known, opened or None, words=words, k=k)
     rankings = named.rankings

@@ -19,8 +19,8 @@ from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exported_labels import match_ids, read_labels
 from rankshot.recognition.scoring import Classes, ScoredInputs, ScoringPlan, run_plan
+from rankshot.sources.named_rankings import Source
 from rankshot.sources.names import ClassLabels, read_class_labels
-from rankshot.sources.registry import Source
 from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, open_scores
 from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 

@@ -22,7 +22,7 @@ from rankshot.recognition.network_check import check_scores
 from rankshot.recognition.reading import Labels, Reader, rank_new, read_new, read_seen
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import Classes, ScoredInputs, plan_scoring
-from rankshot.sources.registry import Source
+from rankshot.sources.named_rankings import Source
 from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names, sources_of
 from rankshot.zeroshot.decide import label_or_reject, most_probable
 from rankshot.zeroshot.files.predictions import open_predictions

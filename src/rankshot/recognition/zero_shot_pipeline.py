@@ -14,7 +14,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.reading import rank_new, read_new
 from rankshot.recognition.scoring import Classes, ScoringPlan, plan_scoring, run_plan
-from rankshot.sources.registry import Source
+from rankshot.sources.named_rankings import Source
 from rankshot.zeroshot.class_rankings import as_rankings
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor

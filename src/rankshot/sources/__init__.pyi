@@ -13,20 +13,20 @@ from .corpus import (
 )
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .look_alikes import LookAlikes as LookAlikes, LookedUp as LookedUp
-from .look_up import (
-    choose_rehearsed as choose_rehearsed,
-    compare_as as compare_as,
-    find_misspellings as find_misspellings,
-    read_look_up as read_look_up,
-)
 from .named_rankings import (
     DefaultSource as DefaultSource,
     NamedRankings as NamedRankings,
     choose_source as choose_source,
-    open_source as open_source,
+    compare_as as compare_as,
     rank_names as rank_names,
 )
-from .names import ClassLabels as ClassLabels, read_class_labels as read_class_labels
+from .names import (
+    ClassLabels as ClassLabels,
+    choose_rehearsed as choose_rehearsed,
+    find_misspellings as find_misspellings,
+    read_class_labels as read_class_labels,
+    read_look_up as read_look_up,
+)
 from .prompts import make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,

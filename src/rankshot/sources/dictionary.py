@@ -116,6 +116,11 @@ class Dictionary:
         """Whether the synset is that of the noun, and not only of its last word."""
 
     @property
+    def source(self) -> str:
+        """The source of its rankings."""
+        return "look-alikes" if self.kind == "images" else "sound-alikes"
+
+    @property
     def n_raters(self) -> int:
         """The number of lists of each noun."""
         return int(self.lists.shape[1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +58,6 @@ class LookedUp:
     notes: tuple[str, ...]
 
 
-class KnownShare(NamedTuple):
-    """The dictionary that fits some seen classes, the share of them that it has, and the others."""
-
-    kind: str
-    known_share: float
-    unknown: tuple[str, ...]
-
-
 class LookAlikes:
     """Rankings from a dictionary: which classes look, or sound, like 7,248 things or 1,445 sounds.
 
@@ -116,27 +107,18 @@ class LookAlikes:
             )
         return found.rankings
 
-    def find_share(
-        self,
-        items: Iterable[object],
-        senses: Mapping[str, str] | None = None,
-        words: Mapping[str, str] | None = None,
-    ) -> KnownShare:
-        """Return how many of the seen classes are in the dictionary, and in which one."""
-        chosen = self._choose(as_names(items), senses, words)
-        return KnownShare(chosen.dictionary.kind, chosen.known_share, chosen.uncertain)
-
-    def _choose(
+    def find_items(
         self,
         items: tuple[str, ...],
-        senses: Mapping[str, str] | None,
-        words: Mapping[str, str] | None,
+        senses: Mapping[str, str] | None = None,
+        words: Mapping[str, str] | None = None,
         dictionary: Dictionary | None = None,
-    ) -> _ItemNames:
+    ) -> ItemNames:
+        """Find the seen classes in the dictionary that has more of them."""
         synsets = {name: load_nouns().synset(sense) for name, sense in (senses or {}).items()}
         kinds = list(FILES) if self.kind == "auto" else [self.kind]
         dictionaries = [dictionary] if dictionary else [load_dictionary(kind) for kind in kinds]
-        options = [_ItemNames(each, items, synsets, words or {}) for each in dictionaries]
+        options = [ItemNames(each, items, synsets, words or {}) for each in dictionaries]
         # A classifier of the listed classes themselves needs no comparison, which takes a second.
         direct = (option for option in options if option.is_direct)
         # The first of equals: images.
@@ -164,7 +146,7 @@ class LookAlikes:
             A dictionary of your own, in place of those of the package.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        chosen = self._choose(item_names, senses, words, dictionary)
+        chosen = self.find_items(item_names, senses, words, dictionary)
         dictionary = chosen.dictionary
         entries = chosen.find(target_names)
         found = {name: entry for name, entry in entries.items() if entry is not None}
@@ -191,7 +173,7 @@ class LookAlikes:
                 orders,
                 items=item_names,
                 targets=[target for target, _ in owners],
-                sources="look-alikes" if dictionary.kind == "images" else "sound-alikes",
+                sources=dictionary.source,
                 raters=[rater for _, rater in owners],
                 weights=[1.0 if found[t].is_certain else UNCERTAIN_WEIGHT for t, _ in owners],
             )
@@ -205,7 +187,7 @@ class LookAlikes:
         )
 
 
-class _ItemNames:
+class ItemNames:
     """The seen classes in a dictionary: as listed classes, or else as nouns with entries."""
 
     def __init__(

@@ -1,33 +1,25 @@
 """`rank_names`: the rankings that names alone give, by the best source that is there.
 
 Answers that the user has come first, then the dictionary, then WordNet. The decision is made here
-and nowhere else: `recognise`, in Python and as a command, call it.
+and nowhere else: `recognise`, in Python and as a command, call it. `OPENERS` has the names that
+users give to sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from rankshot import sources
-from rankshot.core.errors import quote_names
+from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.look_alikes import REMEDY, LookAlikes
-from rankshot.sources.look_up import describe_unknown
-from rankshot.sources.names import ClassLabels
-from rankshot.sources.registry import (
-    ANSWERS,
-    LANGUAGE_MODEL,
-    LOOK_ALIKES,
-    RankingSource,
-    Source,
-    compare_classes,
-    parse_source,
-)
+from rankshot.sources.names import ClassLabels, find_misspellings
 from rankshot.sources.similarity import Similarity
 
 FEWEST_KNOWN = 0.6
@@ -35,11 +27,67 @@ FEWEST_KNOWN = 0.6
 has .8 to 1, and of text classifiers, languages and letters at most .28."""
 NOTES_SHOWN = 3
 """The notes of a table of similarities begin with the worst doubts about senses."""
-BETTER = "the list of a language model that is asked about these very classes is usually better: "
-BETTER += "paste a prompt into any chat window, or use the source llm:MODEL"
+BETTER = (
+    "the list of a language model that is asked about these very classes is usually better: paste "
+    "a prompt of sources.make_prompts (`rankshot rank --prompts`) into any chat window, or use the "
+    "source llm:MODEL"
+)
+Names = tuple[str, ...]
+Compare = Callable[[Names, Names], Similarity]
+"""The ``similarity`` of a source: from the names of targets and items to their similarities."""
 
 
-WORDNET = "wordnet"
+@runtime_checkable
+class SimilaritySource(Protocol):
+    """A source of similarities."""
+
+    def similarity(self, targets: Names, items: Names) -> Similarity:
+        """Return the similarities of targets and items."""
+
+
+@runtime_checkable
+class RankingSource(Protocol):
+    """A source of rankings, such as a language model."""
+
+    def rankings(self, targets: Names, items: Names) -> Rankings:
+        """Return the rankings of items for each target."""
+
+
+Source = SimilaritySource | RankingSource
+
+
+# ---- Sources by name
+
+ANSWERS, LANGUAGE_MODEL, LOOK_ALIKES, WORDNET = "answers", "llm", "look-alikes", "wordnet"
+OPENERS: dict[str, Callable[[str, Mapping[str, str]], Any]] = {
+    LOOK_ALIKES: lambda kind, _: LookAlikes(kind or "auto"),
+    WORDNET: lambda measure, senses: sources.WordNet(measure or "path", senses=senses),
+    "glove": lambda _, __: sources.WordVectors.glove(),
+    "vectors": lambda file, _: sources.WordVectors.from_file(file),
+    "corpus": lambda file, _: sources.Corpus(file),
+    "table": lambda file, _: sources.read_similarity(file),
+    "hits": lambda file, _: sources.read_hit_counts(file),
+    ANSWERS: lambda folder, _: Path(folder),
+    LANGUAGE_MODEL: lambda model, _: sources.LanguageModel(model),
+}
+"""What opens a source, from what follows its name and a colon, and known WordNet senses of names.
+A folder of answers stands for itself: it is read with the length of the lists."""
+NEEDS = dict.fromkeys(("vectors", "corpus", "table", "hits"), "FILE")
+NEEDS |= {ANSWERS: "FOLDER", LANGUAGE_MODEL: "MODEL"}
+"""What must follow the colon."""
+
+
+def parse_source(text: str) -> tuple[str, str]:
+    """Return the name of a source that a user named, such as ``vectors:FILE``, and the rest."""
+    name, colon, detail = text.partition(":")
+    if name not in OPENERS:
+        problem = f"is not a source{suggest_name(name, OPENERS)}"
+        raise InputError("source", text, problem, hint=f"the sources are {', '.join(OPENERS)}")
+    if colon and name == "glove":
+        raise InputError("source", text, "must be 'glove' alone")
+    if not detail and (colon or name in NEEDS):
+        raise InputError("source", text, f"must be {name}:{NEEDS.get(name, 'KIND')}")
+    return name, detail
 
 
 class DefaultSource(NamedTuple):
@@ -82,16 +130,15 @@ def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
     'wordnet'
     """
     labels = _as_labels(items)
-    share = LookAlikes().find_share(labels.names, labels.senses, labels.words)
-    if share.known_share >= FEWEST_KNOWN:
-        is_sounds = share.kind == "sounds"
-        what = "sound-alikes" if is_sounds else "look-alikes"
-        reason = f"rankings: from the built-in dictionary of {what}; {BETTER}"
+    seen = LookAlikes().find_items(labels.names, labels.senses, labels.words)
+    if seen.known_share >= FEWEST_KNOWN:
+        reason = f"rankings: from the built-in dictionary of {seen.dictionary.source}; {BETTER}"
+        is_sounds = seen.dictionary.kind == "sounds"
         return DefaultSource(f"{LOOK_ALIKES}:sounds" if is_sounds else LOOK_ALIKES, reason)
-    known = round(share.known_share * len(labels))
+    known = round(seen.known_share * len(labels))
     reason = (
         f"rankings: from WordNet, as only {known:,} of {len(labels):,} seen classes are in the "
-        f"dictionary (not {quote_names(share.unknown, 3)}); {BETTER}"
+        f"dictionary (not {quote_names(seen.uncertain, 3)}); {BETTER}"
     )
     return DefaultSource(WORDNET, reason)
 
@@ -161,107 +208,122 @@ def rank_names(
     """
     names, labels = as_names(targets, "targets"), _as_labels(items)
     look_up = labels.words | dict(words or {})
-    notes: list[str] = []
-    parts: list[Rankings] = []
-
-    def rank(each: Source | str, some: tuple[str, ...]) -> None:
-        opened = open_source(each, labels.senses, k) if isinstance(each, str) else each
-        found, more = _rank(opened, some, labels, look_up)
-        notes.extend(more)
-        parts.extend([] if found is None else [found])
-
-    def list_open() -> tuple[str, ...]:
-        ranked = {target for part in parts for target in part.target_names}
-        return tuple(name for name in names if name not in ranked)
-
-    chosen = _list_sources(source)
-    for each in chosen:
-        rank(each, names)
-    are_answers = all(str(each).partition(":")[0] == ANSWERS for each in chosen)
-    if are_answers and (missing := list_open()):
+    if source is None:
+        chosen: list[Any] = []
+    else:
+        is_one = isinstance(source, str) or not isinstance(source, Sequence)
+        chosen = [source] if is_one else list(source)
+    found = [_rank(each, names, labels, look_up, k) for each in chosen]
+    open_names = _list_unranked(names, found)
+    if open_names and all(str(each).partition(":")[0] == ANSWERS for each in chosen):
         default = choose_source(labels)
-        answered = f"no answer for {quote_names(missing)}; " if chosen else ""
-        notes.append(answered + default.reason)
-        rank(default.text, missing)
-        listed = tuple(name for name in missing if name not in list_open())
+        answered = f"no answer for {quote_names(open_names)}; " if chosen else ""
+        found.append((None, [answered + default.reason]))
+        found.append(_rank(default.text, open_names, labels, look_up, k))
+        listed = tuple(name for name in open_names if name not in _list_unranked(names, found))
         if compare and listed and default.text != WORDNET:
-            said = len(notes)
-            rank(WORDNET, listed)
-            # It has no weight unless the rehearsal gives it one.
-            del notes[said:]
-    unknown = list_open()
+            # It has no weight unless the rehearsal gives it one: its notes would only distract.
+            found.append((_rank(WORDNET, listed, labels, look_up, k)[0], []))
+    unknown = _list_unranked(names, found)
+    notes = [note for _, some in found for note in some]
     # A dictionary has said why it has no list.
     if silent := [name for name in unknown if not any(repr(name) in note for note in notes)]:
-        notes.append(f"{describe_unknown(silent, names + labels.names, look_up)}: {REMEDY}")
+        near = find_misspellings(dict.fromkeys(look_up.get(n, n) for n in names + labels.names))
+        words_for = [look_up.get(name, name) for name in silent]
+        hints = [f"{word!r} may be {near[word]!r}" for word in words_for if word in near]
+        notes.append(f"no source knows {'; '.join([quote_names(silent), *hints])}: {REMEDY}")
+    parts = [rankings for rankings, _ in found if rankings is not None]
     return NamedRankings(Rankings.concatenate(parts) if parts else None, unknown, tuple(notes))
 
 
+def _list_unranked(names: Names, found: Iterable[tuple[Rankings | None, object]]) -> Names:
+    """The names that no rankings have as a target."""
+    ranked = {target for part, _ in found if part is not None for target in part.target_names}
+    return tuple(name for name in names if name not in ranked)
+
+
 def _rank(
-    source: Source | Similarity,
-    targets: tuple[str, ...],
+    source: Source | str,
+    targets: Names,
     labels: ClassLabels,
-    look_up: Mapping[str, str],
+    words: Mapping[str, str],
+    k: int | None,
 ) -> tuple[Rankings | None, Sequence[str]]:
     """The rankings by one source, and notes."""
-    if isinstance(source, LookAlikes):
-        found = source.look_up(targets, labels.names, labels.senses, look_up)
-        return found.rankings, found.notes
-    if isinstance(source, _AnswerFolder):
-        files = sources.read_answer_files(source.folder, targets, labels.names, source.k)
+    opened: Any = source
+    if isinstance(source, str):
+        name, detail = parse_source(source)
+        opened = OPENERS[name](detail, labels.senses)
+    if isinstance(opened, Path):
+        files = sources.read_answer_files(opened, targets, labels.names, k)
         by_rater = [(rater, each.notes) for rater, each in files.answers.items()]
         return files.rankings, [f"{rater}: {note}" for rater, notes in by_rater for note in notes]
-    if isinstance(source, RankingSource):
-        return source.rankings(targets, labels.names), []
-    every = {*targets, *labels.names}
-    known = {name: text for name, text in look_up.items() if name in every}
-    table = compare_classes(source, targets, labels.names, known)
+    if isinstance(opened, LookAlikes):
+        found = opened.look_up(targets, labels.names, labels.senses, words)
+        return found.rankings, found.notes
+    if isinstance(opened, RankingSource):
+        return opened.rankings(targets, labels.names), []
+    if isinstance(opened, Similarity):
+        table = _use_class_names(opened, targets, labels.names).reindex(targets, labels.names)
+    else:
+        # A pinned sense needs no words.
+        pins = opened.pins if isinstance(opened, sources.WordNet) else {}
+        every = {*targets, *labels.names} - {*pins}
+        known = {name: text for name, text in words.items() if name in every}
+        table = compare_as(opened.similarity, targets, labels.names, known)
     rankings = table.to_rankings() if np.isfinite(table.values).any() else None
     return rankings, table.notes[:NOTES_SHOWN]
-
-
-def _list_sources(source: Source | str | Sequence[Source | str] | None) -> list[Source | str]:
-    if source is None:
-        return []
-    is_several = isinstance(source, Sequence) and not isinstance(source, str)
-    return [*source] if is_several else [source]  # type: ignore[list-item,misc]
 
 
 def _as_labels(items: Iterable[object] | ClassLabels) -> ClassLabels:
     return items if isinstance(items, ClassLabels) else ClassLabels.from_names(as_names(items))
 
 
-@dataclass(frozen=True)
-class _AnswerFolder:
-    folder: str
-    k: int | None
+def _use_class_names(table: Similarity, targets: Names, items: Names) -> Similarity:
+    """A table with the names of the classes, where it spells them in another way."""
 
-    def rankings(self, targets: Iterable[object], items: Iterable[object]) -> Rankings:
-        return sources.read_answer_files(self.folder, targets, items, self.k).rankings
+    def rename(names: Names, wanted: Names) -> Names:
+        absent = [name for name in wanted if name not in names]
+        found = sources.read_class_labels(names).match_all(absent) if absent else {}
+        class_of = {label: name for name, label in found.items() if label not in wanted}
+        return tuple(class_of.get(name, name) for name in names)
+
+    return replace(table, targets=rename(table.targets, targets), items=rename(table.items, items))
 
 
-def open_source(
-    text: str, senses: Mapping[str, str] | None = None, k: int | None = None
-) -> Source | Similarity:
-    """Open the source that a text names, such as ``"llm:gpt-4o"`` or ``"wordnet"``.
+def compare_as(
+    compare: Compare, targets: Iterable[object], items: Iterable[object], look_up: Mapping[str, str]
+) -> Similarity:
+    """Compare classes by words other than their names; the table keeps the names.
 
     Parameters
     ----------
-    text : str
-        A source as it is named on the command line.
-    senses : mapping of name to sense, optional
-        Known WordNet senses or ids of some names.
-    k : int, optional
-        How many names the lists of ``"answers:FOLDER"`` should have.
+    compare : callable
+        The ``similarity`` of a source, such as ``WordNet().similarity``.
+    targets, items : iterables of names
+        The classes to compare.
+    look_up : mapping of name to words
+        The words that the source looks up instead of a name. Other names are looked up unchanged.
+        Two classes may have the same words; they then have the same similarities.
 
     Examples
     --------
-    >>> from rankshot.sources import open_source
-    >>> open_source("llm:gpt-4o").model
-    'gpt-4o'
+    >>> import rankshot as rs
+    >>> from rankshot.sources import compare_as
+    >>> words = {"water_lilly": "water lily", "T9": "tank"}
+    >>> compare_as(rs.WordNet().similarity, ["water_lilly"], ["T9", "daisy"], words).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      water_lilly: daisy > T9
     """
-    spec = parse_source(text)
-    if spec.name == LANGUAGE_MODEL:
-        return sources.LanguageModel(spec.detail)
-    if spec.name == ANSWERS:
-        return _AnswerFolder(spec.detail, k)
-    return spec.open(senses or {})
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    if odd := set(look_up) - {*target_names, *item_names}:
+        name = min(odd)
+        hint = suggest_name(name, target_names + item_names)
+        raise InputError("look_up", name, f"is not a class{hint}")
+    words = [[look_up.get(name, name) for name in names] for names in (target_names, item_names)]
+    # Each text is looked up once, also where two classes share it.
+    rows, columns = ({text: i for i, text in enumerate(dict.fromkeys(some))} for some in words)
+    table = compare(tuple(rows), tuple(columns))
+    cells = np.ix_([rows[text] for text in words[0]], [columns[text] for text in words[1]])
+    values = table.values[cells]
+    return Similarity(values, target_names, item_names, table.source, table.notes)

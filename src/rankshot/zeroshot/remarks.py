@@ -12,7 +12,6 @@ from scipy.special import softmax
 
 from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.registry import TABLES
 from rankshot.zeroshot.class_rankings import source_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
@@ -24,6 +23,8 @@ EXPECTED = (
     "expect a lower accuracy than with a language model's answers (in one example with 400 "
     "photographs of 16 new classes, .47 instead of .80)"
 )
+TABLES = ("wordnet", "glove", "vectors", "corpus")
+"""How the names of sources begin that are neither people nor language models."""
 SAME_SLOPES = 1e-9
 """Slopes of unit length that differ by less are equal."""
 SIMILAR_SLOPES = 0.98
