@@ -14,10 +14,10 @@ from rankshot.datasets.demo import K
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task
+from reproduction.bootstrap import Bootstrap
 from reproduction.paper_methods import paper_head
 from reproduction.result_tables import ResultTable, Value
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.datasets.demo import DR, DS, PR
-from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark
+from reproduction.bootstrap import Bootstrap
 from reproduction.classifiers import AnnounceStep
 from reproduction.paper_methods import ARITHMETIC, GEOMETRIC, Method, paper_methods
 from reproduction.result_tables import OursAndPaper, ResultTable, Value

@@ -13,11 +13,11 @@ import numpy as np
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import arithmetic_mean
-from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.paper.similarity_methods import DirectSimilarity
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import Benchmark, Task, rank_items
+from reproduction.bootstrap import Bootstrap
 from reproduction.class_maps import (
     ClassTree,
     SemanticMap,

@@ -14,8 +14,9 @@ from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.ranking.consensus.kemeny import borda
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.metrics import Bootstrap, Interval
+from rankshot.zeroshot.metrics import Interval
 from reproduction.benchmark import Benchmark
+from reproduction.bootstrap import Bootstrap
 from reproduction.result_tables import ResultTable, Value
 
 Floats = NDArray[np.float64]

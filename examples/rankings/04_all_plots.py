@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 
 import rankshot as rs
 from rankshot.datasets import load_election, load_imagenet, load_panel
-from rankshot.zeroshot import Bootstrap
+from rankshot.zeroshot.metrics import wilson_interval
 
 rs.pages.RankingsDisplay.from_rankings(load_panel(), "cat", k=5)
 plt.show()
@@ -47,14 +47,14 @@ plt.show()
 # -----------------------
 # :class:`~rankshot.pages.ComparisonDisplay`: an estimate with its interval for each.
 
-bootstrap = Bootstrap(data.labels)
 heads = {
     "weighted mean": head,
     "weighted mean, reference": rs.WeightedMean().fit(data.rankings, reference=data.reference),
     "ranking model": rs.ProbabilisticRanking().fit(data.rankings),
 }
 results = {
-    name: bootstrap.interval(one.predict(data.scores) == data.labels) for name, one in heads.items()
+    name: wilson_interval((one.predict(data.scores) == data.labels).sum(), len(data.labels))
+    for name, one in heads.items()
 }
 rs.pages.ComparisonDisplay.from_results(results, chance=1 / len(head.classes_))
 plt.show()

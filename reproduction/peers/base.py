@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.sources.vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.metrics import require_labels
 
 Floats = NDArray[np.float64]
 
@@ -125,10 +124,10 @@ def require_features(X: ArrayLike, n_features: int | None = None) -> Floats:
 
 def encode_classes(y: ArrayLike, n: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     """Return the sorted classes of n labels, and the index of the class of each label."""
-    labels = require_labels(y, "y")
-    if len(labels) != n:
+    labels = np.asarray(y).astype(str)
+    if labels.shape != (n,):
         raise RankshotError(f"X has {n} rows, but y has {len(labels)} labels")
-    names, codes = np.unique(np.array(labels), return_inverse=True)
+    names, codes = np.unique(labels, return_inverse=True)
     return tuple(names.tolist()), codes
 
 

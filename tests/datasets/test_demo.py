@@ -9,7 +9,7 @@ from rankshot.datasets import load_photographs, load_thumbnails
 from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo, write_demo
 from rankshot.pages.images import Thumbnail
 from rankshot.pages.page import render_report
-from rankshot.zeroshot.metrics import expected_calibration_error
+from rankshot.zeroshot.metrics import reliability
 from refusals import refuses
 
 pytestmark = pytest.mark.slow
@@ -114,4 +114,5 @@ def test_the_rehearsal_promises_what_comes_out(demo):
     right = np.mean(demo.head.predict(demo.scores) == demo.truth)
     assert demo.predicted.low < right < demo.predicted.high
     proba = demo.head.predict_proba(demo.scores)
-    assert expected_calibration_error(demo.truth, proba, demo.head.classes_) < 0.05
+    found = reliability(demo.truth, proba, demo.head.classes_)
+    assert found.expected_calibration_error < 0.05

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
+from reproduction.bootstrap import Bootstrap
 from reproduction.paper_tables import LINGUISTIC, TABLE_TWO, table_two
 
 import rankshot as rs
 from rankshot.datasets import ImageData
 from rankshot.sources.vectors import ClassVectors
-from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 
 pytestmark = pytest.mark.slow

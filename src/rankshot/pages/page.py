@@ -19,6 +19,7 @@ from rankshot.pages.explanations import format_explanations
 from rankshot.pages.formatting import Bar, format_name, format_percent, format_range, shorten
 from rankshot.pages.images import ShownInput
 from rankshot.pages.predictions import (
+    find_lowest_pairs,
     format_calibration,
     format_classes,
     format_confusions,
@@ -30,7 +31,6 @@ from rankshot.pages.predictions import (
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
-from rankshot.zeroshot.metrics import find_lowest_pairs
 
 FIRST_IMAGES = 6
 """Images that are not folded."""
@@ -252,11 +252,12 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     own = distance.diagonal()
     excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
     distance = np.where(distance < 1, excess, distance)
+    # Each pair once, in alphabetical order; at distance 1, two classes have nothing in common.
+    by_name = np.argsort(np.argsort(np.array(names), kind="stable"))
+    is_pair = (by_name[:, None] < by_name) & (distance < 1)
     pairs = tuple(
         (names[i], names[j], float(distance[i, j]))
-        for i, j in find_lowest_pairs(distance, names)[:MAX_SIMILAR]
-        # At distance 1, two classes have nothing in common.
-        if distance[i, j] < 1
+        for i, j in find_lowest_pairs(np.where(is_pair, distance, np.nan), names)[:MAX_SIMILAR]
     )
     return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
 

@@ -501,7 +501,7 @@ class ComparisonDisplay(Display):
         Parameters
         ----------
         results : mapping of names to (estimate, low, high)
-            Such as intervals of `Bootstrap.interval`, `metrics.wilson_interval` or
+            Such as intervals of `metrics.wilson_interval` or
             `Rehearsal.predict_accuracy`.
         chance : float, optional
             The accuracy of random guessing, such as one divided by the number of classes.

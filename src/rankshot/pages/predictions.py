@@ -5,6 +5,7 @@ The templates do no arithmetic: all texts and lengths of bars are computed here.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import format_count, join_some
 from rankshot.pages.contents import Card, Evaluation, PredictionOverview, Report
@@ -23,19 +25,19 @@ from rankshot.pages.formatting import (
     sort_largest_first,
 )
 from rankshot.zeroshot.metrics import (
-    FEW_CLASSES,
     Interval,
     Reliability,
-    choose_confused_classes,
-    count_confusions,
-    describe_left_out,
-    find_largest_confusions,
     mean_class_interval,
     per_class_accuracy,
     reliability,
     wilson_interval,
 )
 
+Floats = NDArray[np.floating]
+MAX_CLASSES = 40
+"""Classes in a matrix, and pairs in a list."""
+FEW_CLASSES = 20
+"""At most this many classes are all in the matrix."""
 N_BINS = 10
 """Bins of confidence."""
 FIRST_PAIRS = 10
@@ -87,9 +89,37 @@ def evaluate_predictions(
         mean_class_accuracy=mean_class_interval(per_class, n_inputs),
         per_class=per_class,
         n_inputs=n_inputs,
-        confusion=count_confusions(truth, predicted, names),
+        confusion=_count_confusions(truth, predicted, names),
         calibration=reliability(truth, proba, names, N_BINS),
     )
+
+
+def _count_confusions(
+    truth: NDArray[np.str_], predicted: NDArray[np.str_], names: Sequence[str]
+) -> NDArray[np.int64]:
+    with warnings.catch_warnings():
+        # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
+        warnings.simplefilter("ignore", UserWarning)
+        return np.asarray(confusion_matrix(truth, predicted, labels=names))
+
+
+def find_lowest_pairs(values: Floats, classes: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of classes with the lowest values of a square matrix, lowest first.
+
+    Cells that are NaN are left out. Equal ones are ordered by the names of the classes.
+    """
+    by_name = np.argsort(np.argsort(np.array(classes), kind="stable"))
+    rows, columns = np.nonzero(~np.isnan(values))
+    first = np.lexsort((by_name[columns], by_name[rows], values[rows, columns]))[:MAX_CLASSES]
+    return [(int(rows[i]), int(columns[i])) for i in first]
+
+
+def find_largest_confusions(
+    confusion: NDArray[np.integer], classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Pairs (true class, predicted class) with the largest counts, largest first."""
+    is_wrong = (confusion > 0) & ~np.eye(len(confusion), dtype=bool)
+    return find_lowest_pairs(np.where(is_wrong, -1.0 * confusion, np.nan), classes)
 
 
 def count_predictions(
@@ -317,13 +347,20 @@ def format_confusions(evaluation: Evaluation) -> dict[str, object]:
         for i, j in largest
     ]
     matrix: dict[str, Any] | None = None
-    kept = choose_confused_classes(counts, names) or list(range(min(len(names), FEW_CLASSES)))
+    kept = list(range(len(names)))
+    if len(names) > FEW_CLASSES:
+        wrong = counts - np.diag(counts.diagonal())
+        times = wrong.sum(axis=0) + wrong.sum(axis=1)
+        most = np.lexsort((names, -times))[:MAX_CLASSES]
+        kept = sorted(int(i) for i in most if times[i]) or kept[:FEW_CLASSES]
     if len(names) > 1:
         part = counts[np.ix_(kept, kept)]
         shares = part / np.maximum(counts.sum(axis=1)[kept, None], 1)
         texts = [[f"{n:,}" if n else "" for n in row] for row in part.tolist()]
         matrix = format_matrix([names[i] for i in kept], shares, texts)
-    note = describe_left_out(len(kept), len(names)) if len(kept) < len(names) else ""
+    note = ""
+    if len(kept) < len(names):
+        note = f"Only the {len(kept)} of {len(names):,} classes with the most confusions are shown."
     first, others = pairs[:FIRST_PAIRS], pairs[FIRST_PAIRS:]
     return {"first": first, "others": others, "matrix": matrix, "note": note}
 

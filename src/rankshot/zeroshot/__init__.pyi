@@ -14,7 +14,6 @@ from .files.score_tables import open_scores as open_scores
 from .forecast import Forecast as Forecast, Trial as Trial
 from .knowledge import Knowledge as Knowledge, load_head as load_head
 from .linear_head import LinearHead as LinearHead, Predictor as Predictor
-from .metrics import Bootstrap as Bootstrap
 from .onnx_export import export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .rehearsal import Rehearsal as Rehearsal

@@ -388,7 +388,7 @@ class _Outcome(NamedTuple):
 
     def calibration_error(self, temperature: float) -> float:
         proba = softmax(self.values / temperature, axis=1)
-        return metrics.expected_calibration_error(self.labels, proba, self.classes)
+        return metrics.reliability(self.labels, proba, self.classes).expected_calibration_error
 
 
 class _Trials:
