@@ -1,4 +1,4 @@
-"""The corpus against counting in plain loops, and against hostile files."""
+"""The corpus against counting in plain loops, and tables of hit counts."""
 
 import gzip
 import lzma
@@ -10,7 +10,8 @@ import pytest
 
 from rankshot.core.errors import RankshotError
 from rankshot.sources import corpus as corpus_module
-from rankshot.sources.corpus import Corpus, NameIndex, plurals, tokenize
+from rankshot.sources.corpus import Corpus, NameIndex, plurals, read_hit_counts, tokenize
+from refusals import refuses
 
 TARGETS = ["truck", "Sea_lion", "fox"]
 ITEMS = ["pickup_truck", "lion", "poppy", "bus", "fox", "unicorn"]
@@ -151,3 +152,50 @@ def test_regular_plurals():
     found = [" ".join(plurals(word)) for word in words]
     wanted = ["foxes", "buses", "quizes", "torches", "bushes", "ponies", "monkeys"]
     assert found == [*wanted, "potatos potatoes", "cats"]
+
+
+# ---- Hit counts
+
+HEADER = "target,item,n_target,n_item,n_both\n"
+
+
+@pytest.fixture
+def write_hits(tmp_path):
+    def write(text):
+        path = tmp_path / "flickr.csv"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_file_with_missing_pairs_and_silent_names(write_hits):
+    path = write_hits(
+        "\ufeffn_both,item,target,n_item,n_target,when\n"
+        '4,"fox, red",cat,20,10,x\n'
+        "\n"
+        "0,bus,cat,5,10,x\n"
+        "1,bus,dog,5,8,x\n"
+        "0,owl,dog,0,8,x\n"
+    )
+    table = read_hit_counts(path)
+    assert (table.targets, table.items) == (("cat", "dog"), ("fox, red", "bus", "owl"))
+    expected = [[8 / 30, 0, np.nan], [np.nan, 2 / 13, np.nan]]
+    np.testing.assert_allclose(table.values, expected)
+    assert table.unknown_items == ("owl",)
+    assert table.source == "flickr"
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "parameter", "value"),
+    [
+        ("cat,fox,10,20,11\n", 2, "n_target", 10),
+        ("cat,fox,10,20,1\ncat,bus,11,20,1\n", 3, "n_target", 11),
+        ("cat,fox,10,20,1\ncat,fox,10,20,1\n", 3, "pair", ("cat", "fox")),
+        ("cat,fox,10,20,-1\n", 2, "counts", -1),
+    ],
+)
+def test_impossible_counts_are_refused_with_their_line(write_hits, rows, line, parameter, value):
+    with refuses(parameter, value) as caught:
+        read_hit_counts(write_hits(HEADER + rows))
+    assert caught.value.where.endswith(f":{line}")

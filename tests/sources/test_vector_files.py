@@ -2,13 +2,10 @@
 
 import gzip
 import struct
-from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from peak_memory import peak_of
-from rankshot import RankshotError
 from rankshot.core.errors import InputError
 from rankshot.sources.vectors import WordVectors
 from refusals import refuses
@@ -122,21 +119,9 @@ def test_a_bad_line_matters_where_it_is_needed(read, line):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b" \n\n", b"3 2\ncat 1 2\nDog 3 4\n", b"no vectors here\n", binary()[:-3]],
-    ids=["empty", "blank", "fewer words than promised", "prose", "cut"],
+    [b"", b" \n\n", binary()[:-3]],
+    ids=["empty", "blank", "cut"],
 )
 def test_what_is_not_a_complete_file_of_vectors_is_refused(read, content):
     with pytest.raises(InputError):
         read(content)
-
-
-@pytest.mark.parametrize("start", [b"", b"5 300\nthe 1 ", b"5 300\n"])
-def test_a_line_without_end_takes_no_memory(tmp_path, start):
-    path = tmp_path / "vectors"
-    path.write_bytes(start + b"7" * 10**7)
-
-    def attempt():
-        with suppress(RankshotError):
-            WordVectors.from_file(path).similarity(["cat"], ["7"])
-
-    assert peak_of(attempt)[0] < 4e6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotErro
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
 PACKED = ".gz"
+UNPACKERS: dict[str, Any] = {PACKED: gzip.open, ".xz": lzma.open}
 MAX_LINE = 2**26
 """Bytes in a line: three million numbers with all their digits."""
 
@@ -63,17 +65,18 @@ def require_ending(path: Path, endings: Collection[str]) -> str:
 
 @contextmanager
 def open_bytes(path: NamedFile) -> Iterator[BinaryIO]:
-    """Open a file for reading; one whose name ends in .gz is unpacked."""
-    if not str(path).endswith(PACKED):
+    """Open a file for reading; one whose name ends in .gz or .xz is unpacked."""
+    unpack = UNPACKERS.get(Path(str(path)).suffix)
+    if unpack is None:
         with path.open("rb") as stream:
             yield stream
         return
     try:
-        with path.open("rb") as packed, gzip.open(packed) as stream:
+        with path.open("rb") as packed, unpack(packed) as stream:
             yield cast("BinaryIO", stream)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (gzip.BadGzipFile, lzma.LZMAError, EOFError, zlib.error) as error:
         raise InputError(
-            "file", NO_VALUE, f"is not a complete gzip file ({error})", where=str(path)
+            "file", NO_VALUE, f"is not a complete compressed file ({error})", where=str(path)
         ) from None
 
 
@@ -102,14 +105,9 @@ def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]
 def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
     with open_bytes(path) as stream:
-        yield from skip_blank_lines(stream, path)
-
-
-def skip_blank_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]:
-    """Yield the lines of UTF-8 text that are not blank, with their numbers from 1."""
-    for number, line in decode_lines(stream, path):
-        if text := line.strip():
-            yield number, text
+        for number, line in decode_lines(stream, path):
+            if text := line.strip():
+                yield number, text
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

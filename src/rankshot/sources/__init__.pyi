@@ -4,13 +4,7 @@ from .answers import (
     read_answer_files as read_answer_files,
     read_answers as read_answers,
 )
-from .corpus import (
-    Corpus as Corpus,
-    dice as dice,
-    pmi as pmi,
-    ppmi as ppmi,
-    read_hit_counts as read_hit_counts,
-)
+from .corpus import Corpus as Corpus, read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .look_alikes import LookAlikes as LookAlikes, LookedUp as LookedUp
 from .named_rankings import (

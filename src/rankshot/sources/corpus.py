@@ -1,26 +1,20 @@
-"""Similarities from counts: `Corpus`, association measures, and hit counts of a search engine.
-
-The association measures take arrays of counts that broadcast against one another: ``n_a`` units
-(windows, documents, web pages) contain the first name, ``n_b`` the second, ``n_ab`` both, out of
-``N`` units. A larger value means more similar. A name that never occurs is unknown, NaN. A pair
-that never occurs together has the lowest possible value: all such pairs of a table are tied.
-"""
+"""Similarities from texts and search engines: `Corpus`, and tables of hit counts."""
 
 from __future__ import annotations
 
-import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import InputError, format_count, prefix_errors
-from rankshot.core.files import read_lines, skip_blank_lines
+from rankshot.core.errors import InputError, format_count
+from rankshot.core.files import read_lines
 from rankshot.core.tables import NumberCheck, read_table
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names import split_synonyms
@@ -40,9 +34,9 @@ Floats = NDArray[np.float64]
 class Corpus:
     """A text file as a source of similarities: names with similar contexts are similar.
 
-    The context vector of a name holds its positive pointwise mutual information (`ppmi`) with each
-    of the 5,000 most frequent words, where a word at distance d has the weight ``window`` - d; the
-    similarity is the cosine of two vectors.
+    The context vector of a name holds its positive pointwise mutual information with each of the
+    5,000 most frequent words, max(0, log(n_ab N / (n_a n_b))), where a word at distance d has the
+    weight ``window`` - d; the similarity is the cosine of two vectors.
 
     Words are sequences of letters and digits, in lower case; punctuation only separates them. A
     name is found as it is written, with spaces for underscores, several words as a phrase, and
@@ -133,28 +127,18 @@ class Corpus:
         words = list(vocabulary)
         order = sorted(range(len(words)), key=lambda i: (-word_totals[i], words[i]))
         columns = np.array(order[:CONTEXT_WORDS], np.int64)
-        near_totals = np.asarray(near.sum(axis=1))[:, None]
-        vectors = ppmi(near_totals, word_totals[columns], near[:, columns].toarray(), total)
+        found = near[:, columns].toarray()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expected = near.sum(axis=1)[:, None] * (word_totals[columns] / total)
+            vectors = np.maximum(np.log(found / expected), 0)
         return vectors, occurrences, total
 
 
 def read_blocks(path: Path) -> Iterator[list[str]]:
-    """Read a text a thousand lines at a time."""
-    lines: list[str] = []
-    for _, line in _read_xz(path) if path.suffix == ".xz" else read_lines(path):
-        lines.append(line)
-        if len(lines) == BLOCK_LINES:
-            yield lines
-            lines = []
-    yield lines
-
-
-def _read_xz(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with lzma.open(path) as stream:
-            yield from skip_blank_lines(cast("BinaryIO", stream), path)
-    except (lzma.LZMAError, EOFError) as error:
-        raise InputError("path", str(path), f"is not a complete .xz file ({error})") from None
+    """Yield a thousand lines of a text at a time."""
+    lines = (line for _, line in read_lines(path))
+    while block := list(islice(lines, BLOCK_LINES)):
+        yield block
 
 
 # ---- Names
@@ -259,91 +243,17 @@ def _count_near(text: TokenizedText, shape: tuple[int, int], width: int) -> csr_
     return near
 
 
-# ---- Association measures, and hit counts
+# ---- Hit counts of a search engine
 
-COUNT_FIELDS = ("n_target", "n_item")
+COUNTS = ("n_target", "n_item", "n_both")
 HIT_RULE = NumberCheck("counts must be finite numbers, at least 0")
-
-
-def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
-    """Return Dice's coefficient 2 n_ab / (n_a + n_b), in [0, 1].
-
-    It does not need N, so it suits search engines, whose size is unknown.
-
-    Parameters
-    ----------
-    n_a, n_b, n_ab : array of int
-        The numbers of units, such as pages, that contain the first name, the second, and both.
-
-    Examples
-    --------
-    >>> from rankshot.sources import dice
-    >>> dice([10, 10, 0], 30, [8, 0, 0])
-    array([0.4, 0. , nan])
-    """
-    a, b, ab = _broadcast_counts(n_a, n_b, n_ab)
-    share = np.full(a.shape, np.nan)
-    np.divide(2 * ab, a + b, out=share, where=(a > 0) & (b > 0))
-    return share
-
-
-def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats:
-    """Return pointwise mutual information, log(n_ab N / (n_a n_b)).
-
-    For a pair that never occurs together the formula gives minus infinity, which cannot be
-    averaged or stored in a table. Such a pair gets -log(2 N) instead. The lowest value of a pair
-    that does occur together is -log N (both are in every unit, together in one), so -log(2 N) is
-    below it, and the same for all pairs that never occur together.
-
-    Parameters
-    ----------
-    n_a, n_b, n_ab, N : array of int
-        The numbers of units that contain the first name, the second, and both; and of all units.
-
-    Examples
-    --------
-    >>> from rankshot.sources import pmi
-    >>> pmi(10, [20, 20, 0], [2, 0, 0], 100).round(3)
-    array([ 0.   , -5.298,    nan])
-    """
-    a, b, ab, n = _broadcast_counts(n_a, n_b, n_ab, N)
-    occurs = (a > 0) & (b > 0)
-    met = occurs & (ab > 0)
-    # Sums of logarithms, because products of counts of web pages can overflow.
-    together = _log(ab, met) + _log(n, met) - _log(a, met) - _log(b, met)
-    return np.where(occurs, np.where(met, together, -_log(2 * n, occurs)), np.nan)
-
-
-def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats:
-    """Return positive pointwise mutual information, max(0, `pmi`).
-
-    It takes far more text to show that two names occur together less often than by chance than to
-    show that they do so more often. So negative values, which are mostly noise, are set to zero.
-
-    Parameters
-    ----------
-    n_a, n_b, n_ab, N : array of int
-        As for `pmi`.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ppmi
-    >>> ppmi(10, [20, 20, 20], [4, 1, 0], 100).round(3)
-    array([0.693, 0.   , 0.   ])
-    """
-    return np.maximum(pmi(n_a, n_b, n_ab, N), 0)
-
-
-def _broadcast_counts(*counts: ArrayLike) -> tuple[Floats, ...]:
-    return np.broadcast_arrays(*(np.asarray(count, dtype=np.float64) for count in counts))
-
-
-def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
-    return np.log(values, out=np.zeros(values.shape), where=where)
 
 
 def read_hit_counts(path: str | Path) -> Similarity:
     r"""Read hit counts from CSV or Parquet as a similarity table, by Dice's coefficient.
+
+    It is 2 n_both / (n_target + n_item), which does not need the size of the search engine. A name
+    without hits is unknown.
 
     Impossible counts, such as more hits together than alone, raise an error that names the line.
 
@@ -369,36 +279,23 @@ def read_hit_counts(path: str | Path) -> Similarity:
       cat: tiger > bus
     """
     path = Path(path)
-    columns = [*COUNT_FIELDS, "n_both"]
-    table = read_table(path, ["target", "item"], columns, rule=HIT_RULE, strip=True)
+    table = read_table(path, ["target", "item"], COUNTS, rule=HIT_RULE, strip=True)
     alone: tuple[dict[str, float], dict[str, float]] = {}, {}
-    both: dict[tuple[str, str], float] = {}
+    shares: dict[tuple[str, str], float] = {}
     pairs = zip(table.require_text(0), table.require_text(1), strict=True)
     for row, (pair, counts) in enumerate(zip(pairs, table.numbers.tolist(), strict=True)):
-        with prefix_errors(table.where(row)):
-            if pair in both:
-                raise InputError("pair", pair, "occurs twice")
-            _add_counts(pair, counts, alone)
-        both[pair] = counts[2]
-    targets, items = alone
-    row_of, column_of = ({name: i for i, name in enumerate(names)} for names in alone)
-    n_ab = np.full((len(targets), len(items)), np.nan)
-    for (target, item), together in both.items():
-        n_ab[row_of[target], column_of[item]] = together
-    n_a, n_b = np.array([*targets.values()])[:, None], np.array([*items.values()])
-    return Similarity(dice(n_a, n_b, n_ab), targets, items, path.stem)
-
-
-def _add_counts(
-    pair: tuple[str, str], counts: list[float], alone: Sequence[dict[str, float]]
-) -> None:
-    """Add the counts of the names of a pair, and refuse impossible ones."""
-    *single, together = counts
-    for field, name, hits, known in zip(COUNT_FIELDS, pair, single, alone, strict=True):
-        before = known.setdefault(name, hits)
-        if hits < 0 or together < 0:
-            raise InputError("counts", min(hits, together), "must be 0 or more")
-        if together > hits:
-            raise InputError(field, hits, f"is less than n_both={together:.16g}")
-        if before != hits:
-            raise InputError(field, hits, f"was {before:.16g} for {name!r} in an earlier row")
+        where, together = table.where(row), counts[2]
+        if pair in shares:
+            raise InputError("pair", pair, "occurs twice", where)
+        if min(counts) < 0:
+            raise InputError("counts", min(counts), "must be 0 or more", where)
+        for field, name, n, known in zip(COUNTS, pair, counts, alone, strict=False):
+            before = known.setdefault(name, n)
+            if together > n:
+                raise InputError(field, n, f"is less than n_both={together:.16g}", where)
+            if before != n:
+                problem = f"was {before:.16g} for {name!r} in an earlier row"
+                raise InputError(field, n, problem, where)
+        shares[pair] = 2 * together / (counts[0] + counts[1]) if all(counts[:2]) else np.nan
+    values = [[shares.get((target, item), np.nan) for item in alone[1]] for target in alone[0]]
+    return Similarity(values, *alone, path.stem)

@@ -7,7 +7,7 @@ model, and `ClassVectors` holds the vectors of classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +21,9 @@ from rankshot.core.errors import (
     RankshotError,
     format_count,
     quote_names,
-    short_repr,
     suggest_name,
 )
-from rankshot.core.files import iterate_lines, open_bytes
+from rankshot.core.files import open_bytes
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module
 from rankshot.sources.names import split_synonyms
@@ -192,8 +191,8 @@ class WordVectors:
         """Use a file of vectors: GloVe, word2vec (text or binary), or fastText's .vec.
 
         The file is read when similarities are computed. Of a text file, only the vectors of the
-        words in the names are kept, and a malformed line is an error only if one of these words is
-        in it. Binary files are read by gensim (extra ``vectors``).
+        words in the names are kept, and a malformed line is an error only if it has one of these
+        words. Binary files are read by gensim (extra ``vectors``).
 
         Parameters
         ----------
@@ -203,9 +202,11 @@ class WordVectors:
             By default the file's name without its extension.
         """
         path = Path(path)
+        with open_bytes(path) as stream:
+            # No text has zero bytes.
+            read = read_binary if b"\0" in stream.read(4096) else read_text
         stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
-        lookup = partial(read_binary if is_binary(path) else read_text, path)
-        return cls._from_lookup(lookup, source or stem)
+        return cls._from_lookup(partial(read, path), source or stem)
 
     @classmethod
     def glove(cls) -> Self:
@@ -264,15 +265,12 @@ class WordVectors:
 
 
 def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
-    wanted = set(words)
-    rows: dict[str, int] = {}
-    count = 0
     with open_parquet(folder / "glove_6B_index.parquet") as index:
-        for batch in index.iter_batches(columns=["index"]):
-            for row, word in enumerate(batch.column(0).to_pylist(), count):
-                if word in wanted:
-                    rows.setdefault(word, row)
-            count += batch.num_rows
+        vocabulary = index.read(["index"]).column(0).to_pylist()
+    wanted, rows = set(words), {}
+    for row, word in enumerate(vocabulary):
+        if word in wanted:
+            rows.setdefault(word, row)
     matrix = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
     return {word: np.array(matrix[row], dtype=np.float64) for word, row in rows.items()}
 
@@ -294,10 +292,10 @@ class _NameVector(NamedTuple):
 def _spellings(name: str) -> list[str]:
     """Return a name, then its other spellings: separators exchanged, lower case, capitalized."""
     parts = _parts(name)
-    capitalized = [part.capitalize() for part in parts]
-    in_cases = [parts, [part.lower() for part in parts], capitalized]
-    if len(parts) > 1:
-        in_cases.append([capitalized[0], *(part.lower() for part in parts[1:])])
+    lower, capitalized = (
+        [change(part) for part in parts] for change in (str.lower, str.capitalize)
+    )
+    in_cases = [parts, lower, capitalized, capitalized[:1] + lower[1:]]
     joined = [separator.join(case) for case in in_cases for separator in ("_", " ", "-")]
     return list(dict.fromkeys([name, *filter(None, joined)]))
 
@@ -388,91 +386,64 @@ class Embedding:
     def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the cosines of ``targets`` with ``items``."""
         targets, items = as_names(targets, "targets"), as_names(items)
-        texts = [self._text(name) for name in targets + items]
-        row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        vectors = self._embed(list(row))[[row[text] for text in texts]]
-        values = cosine(vectors[: len(targets)], vectors[len(targets) :])
-        return Similarity(values, targets, items, self.source)
-
-    def _text(self, name: str) -> str:
         # Not str.format: a template or a name may contain other braces, which have no meaning.
-        return self.template.replace(SLOT, name.replace("_", " "))
-
-    def _embed(self, texts: list[str]) -> Floats:
-        answer = self.function(texts)
+        texts = [self.template.replace(SLOT, name.replace("_", " ")) for name in targets + items]
+        row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        answer = self.function(list(row))
         try:
             vectors = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError, RuntimeError):
             vectors = np.empty(0)
         # A vector of zeros has no direction.
-        is_table = vectors.ndim == 2 and len(vectors) == len(texts)
+        is_table = vectors.ndim == 2 and len(vectors) == len(row)
         if not is_table or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
-            raise InputError(
-                "function",
-                answer,
-                f"must return {len(texts)} rows of finite numbers, all of the same length and not "
-                f"all 0, for {short_repr(texts)}",
-            )
-        return vectors
+            rule = f"must return {len(row)} rows of finite numbers, of equal length and not all 0"
+            raise InputError("function", answer, rule)
+        vectors = vectors[[row[text] for text in texts]]
+        values = cosine(vectors[: len(targets)], vectors[len(targets) :])
+        return Similarity(values, targets, items, self.source)
 
 
 # ---- Files of word vectors: GloVe, word2vec, fastText
-#
-# The files are large (GloVe 5 GB), so they are streamed, and only the lines of given words are
-# parsed. A malformed line is an error only if it has one of the given words.
 
-MAX_LINE_BYTES = 2**20
-"""A vector of 50,000 numbers; a longer line is an error, before it fills the memory."""
-MAX_DIMENSION = 2**16
-SAMPLE_BYTES = 2**12
-_HEADER = re.compile(r"(\d{1,12})[ \t](\d{1,6})[ \t]*\r?\n")
-
-
-def is_binary(path: Path) -> bool:
-    """Return whether a file has the binary format of word2vec: no text has zero bytes."""
-    with open_bytes(path) as stream:
-        return b"\0" in stream.read(SAMPLE_BYTES)
+_HEADER = re.compile(r"\d+[ \t]\d+\s*")
+"""The first line of word2vec's text: the numbers of words and dimensions."""
 
 
 def read_text(path: Path, words: Collection[str]) -> Vectors:
-    """Read the vectors of some words from GloVe's text, or word2vec's, which has a header."""
+    """Read the vectors of some words from GloVe's text, or word2vec's, which has a header.
+
+    The files are large (GloVe 5 GB), so only the lines of these words are parsed.
+    """
     wanted = set(words)
     starts = {word.split(" ")[0] for word in wanted}
     found: Vectors = {}
-    promised = dimension = seen = 0
+    size = 0
     with open_bytes(path) as stream:
-        for number, raw in iterate_lines(stream, path, MAX_LINE_BYTES):
-            line = raw.decode(errors="replace")
-            if number == 1 and (header := _HEADER.fullmatch(line)):
-                promised, dimension = int(header[1]), int(header[2])
-                continue
-            is_wanted = not dimension or line.partition(" ")[0].strip() in starts
-            seen += not line.isspace()
-            if line.isspace() or not is_wanted:
+        for number, raw in enumerate(stream, 1):
+            line = raw.decode(errors="replace").rstrip()
+            if number == 1 and _HEADER.fullmatch(line):
+                size = int(line.split()[1])
                 continue
             # Not at every white space: words of GloVe contain no-break spaces.
-            fields = line.rstrip().split(" ")
-            dimension = dimension or len(fields) - 1
+            size = size or line.count(" ")
+            if line.partition(" ")[0] not in starts:
+                continue
             # A word may contain spaces, so the numbers are counted from the end.
-            word = " ".join(fields[:-dimension])
-            vector = _as_vector(fields[-dimension:])
-            if vector is None and (dimension == len(fields) - 1 or fields[0] in wanted):
-                problem = f"must be a word and {dimension} finite numbers"
-                where = f"{path}, line {number}"
-                raise InputError("line", line.strip(), problem, where=where)
-            if vector is not None and word in wanted:
+            fields = line.split(" ")
+            word = " ".join(fields[:-size])
+            try:
+                vector = np.array([float(text) for text in fields[-size:]])
+            except ValueError:
+                vector = np.array([np.nan])
+            if not np.isfinite(vector).all():
+                problem = f"must be a word and {size} finite numbers"
+                raise InputError("line", line, problem, where=f"{path}, line {number}")
+            if word in wanted:
                 found.setdefault(word, vector)
-    if seen < max(promised, 1):
-        raise InputError("path", str(path), f"is cut off after {seen} words")
+    if not size:
+        raise InputError("path", str(path), "has no vectors of words")
     return found
-
-
-def _as_vector(fields: Sequence[str]) -> Floats | None:
-    try:
-        vector = np.array([float(text) for text in fields])
-    except ValueError:
-        return None
-    return vector if vector.size and np.isfinite(vector).all() else None
 
 
 def read_binary(path: Path, words: Collection[str]) -> Vectors:
