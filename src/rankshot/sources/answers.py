@@ -157,19 +157,20 @@ def _read_order(
     """Items in the last usable list for a target, and notes; no items if none is usable."""
     if not lists:
         return [], [f"no answer was found; {EXPECTED}"]
-    read = [[_find_item(name, matcher) for name in names] for names in lists]
-    orders = [list(dict.fromkeys(item for item, _ in each if item)) for each in read]
-    usable = [i for i, order in enumerate(orders) if 2 * len(order) >= k]
-    chosen = usable[-1] if usable else -1
-    notes = [note for _, note in read[chosen] if note]
-    if len({tuple(orders[i]) for i in usable}) > 1:
-        notes.insert(0, f"the last of {len(usable)} lists is used")
-    n_items = len(orders[chosen])
+    read = []
+    for names in lists:
+        found = [_find_item(name, matcher) for name in names]
+        order = list(dict.fromkeys(item for item, _ in found if item))
+        read.append((order, [note for _, note in found if note]))
+    usable = [each for each in read if 2 * len(each[0]) >= k]
+    order, notes = (usable or read)[-1]
     if not usable:
-        notes.append(f"{n_items} of {k} names; at least {-(-k // 2)} are needed")
-    elif n_items != k:
-        notes.append(f"{n_items} of {k} names" + (", the first are used" if n_items > k else ""))
-    return orders[chosen][:k] if usable else [], notes
+        return [], [*notes, f"{len(order)} of {k} names; at least {-(-k // 2)} are needed"]
+    if len({tuple(order) for order, _ in usable}) > 1:
+        notes.insert(0, f"the last of {len(usable)} lists is used")
+    if len(order) != k:
+        notes.append(f"{len(order)} of {k} names" + ", the first are used" * (len(order) > k))
+    return order[:k], notes
 
 
 def _find_item(name: str, matcher: NameMatcher) -> tuple[str | None, str]:
@@ -227,28 +228,21 @@ class AnswerFiles:
 
 
 def read_answer_files(
-    paths: str | Path | Iterable[str | Path],
-    targets: Iterable[object],
-    items: Iterable[object],
-    k: int | None = None,
-    *,
-    source: str = "answers",
+    path: str | Path, targets: Iterable[object], items: Iterable[object], k: int | None = None
 ) -> AnswerFiles:
     """Read the answers of language models to the prompts of `make_prompts`.
 
     Parameters
     ----------
-    paths : path or iterable of paths
-        Files of text, or folders of them. A file is a rater; ``rater-1.part-2.txt`` and
-        ``rater-1.again-1.txt`` belong to the rater of ``rater-1.txt``.
+    path : str or Path
+        A folder of text files, or one file. A file is a rater; ``rater-1.part-2.txt`` and
+        ``rater-1.again-1.txt`` belong to the rater of ``rater-1.txt``. Answers to a different
+        question are a different source: read each folder separately, and join the rankings with
+        `Rankings.concatenate`.
     targets, items : iterables of names
         The names that were asked about, and those that were to be ranked.
     k : int, optional
         The length of the lists that was asked for: 15, or all items if there are fewer.
-    source : str
-        The source of the rankings. Answers to a different question are a different source: read
-        each folder separately, and join the rankings with `Rankings.concatenate`. If it is not
-        ``"answers"``, the names of the raters begin with it.
 
     Examples
     --------
@@ -267,19 +261,17 @@ def read_answer_files(
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     length = choose_length(k, item_names)
-    given = [paths] if isinstance(paths, str | Path) else paths
-    files = _group_by_rater(_list_files([Path(path) for path in given]))
+    files = _list_files(Path(path))
     answers: dict[str, Answers] = {}
-    for rater, names in files.items():
-        text = "\n\n".join(_read_answer(path) for path in names)
+    for rater, paths in files.items():
+        text = "\n\n".join(map(_read_answer, paths))
         answers[rater] = read_answers(text, target_names, item_names, length)
         if not answers[rater].orders:
-            faults = "; ".join(answers[rater].notes[:FAULTS_SHOWN])
             raise InputError(
                 "answer",
                 NO_VALUE,
-                f"has no usable list ({faults})",
-                where=" and ".join(map(str, names)),
+                f"has no usable list ({'; '.join(answers[rater].notes[:FAULTS_SHOWN])})",
+                where=" and ".join(map(str, paths)),
                 hint="it must be the answer to a prompt with these classes, with their names in "
                 "the same language; ask again, or leave out this file",
             )
@@ -288,71 +280,42 @@ def read_answer_files(
         [answers[rater].orders[target] for rater, target in chosen],
         items=item_names,
         targets=[target for _, target in chosen],
-        sources=source,
-        raters=[rater if source == "answers" else f"{source}/{rater}" for rater, _ in chosen],
+        sources="answers",
+        raters=[rater for rater, _ in chosen],
     )
     # The number of files gives each follow-up a name that no answer has yet.
-    follow_ups = {
-        f"{rater}.again-{len(names)}": answers[rater].unanswered for rater, names in files.items()
-    }
+    follow_ups = {f"{name}.again-{len(files[name])}": answers[name].unanswered for name in files}
     return AnswerFiles(rankings, answers, {name: left for name, left in follow_ups.items() if left})
 
 
-def _list_files(paths: list[Path]) -> list[Path]:
-    files: list[Path] = []
-    for path in paths:
-        found = [path]
-        if path.is_dir():
-            texts = [file for file in path.iterdir() if file.suffix.lower() in ENDINGS]
-            found = sorted(file for file in texts if not file.name.startswith("."))
-        if not found:
-            raise InputError(
-                "paths",
-                str(path),
-                "is a folder without answers",
-                hint=f"save each answer there as a text file ({', '.join(ENDINGS)})",
-            )
-        files += found
-    return files
+def _list_files(path: Path) -> dict[str, list[Path]]:
+    """The files of each rater: the answers to the first prompts, then to the later ones."""
 
+    def get_turn(file: Path) -> tuple[int, int, str]:
+        numbers = {word: int(number) for word, number in NUMBERED.findall(file.stem)}
+        return numbers.get("again", 0), numbers.get("part", 0), file.name
 
-def _group_by_rater(files: Sequence[Path]) -> dict[str, list[Path]]:
-    """Return the files of each rater: the answers to the first prompts, then to the later ones."""
-
-    def get_turn(path: Path) -> tuple[int, int]:
-        numbers = {word: int(number) for word, number in NUMBERED.findall(path.stem)}
-        return numbers.get("again", 0), numbers.get("part", 0)
-
+    files = [path]
+    if path.is_dir():
+        texts = [file for file in path.iterdir() if file.suffix.lower() in ENDINGS]
+        files = [file for file in texts if not file.name.startswith(".")]
+    if not files:
+        hint = f"save each answer there as a text file ({', '.join(ENDINGS)})"
+        raise InputError("path", str(path), "is a folder without answers", hint=hint)
     raters: dict[str, list[Path]] = {}
-    for path in sorted(files, key=get_turn):
-        theirs = raters.setdefault(NUMBERED.sub("", path.stem), [])
-        if same := [other for other in theirs if other.name == path.name]:
-            raise InputError(
-                "paths",
-                str(path),
-                f"has the name of {same[0]}",
-                hint="answers to two questions are two sources; read each folder separately",
-            )
-        theirs.append(path)
+    for file in sorted(files, key=get_turn):
+        raters.setdefault(NUMBERED.sub("", file.stem), []).append(file)
     return raters
 
 
 def _read_answer(path: Path) -> str:
-    """Return the text of a file, without the prompt if that was copied as well."""
-    content = path.read_bytes()
+    """The text of a file, without the prompt if that was copied as well."""
     try:
-        # Some editors of Windows write UTF-16, and mark it.
-        is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-        text = content.decode("utf-16" if is_wide else "utf-8-sig")
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        hint = "save it as plain text"
-        raise InputError("answer", NO_VALUE, "is not UTF-8 text", str(path), hint) from None
-    _, prompt, answer = text.rpartition(PROMPT_END)
-    if not answer.strip():
-        what = "must follow the prompt" if prompt else "is empty"
-        hint = "copy the answer from the chat window into the file"
-        raise InputError("answer", NO_VALUE, what, str(path), hint)
-    return answer
+        rule, hint = "is not UTF-8 text", "save it as plain text"
+        raise InputError("answer", NO_VALUE, rule, str(path), hint) from None
+    return text.rpartition(PROMPT_END)[2]
 
 
 # ---- From the text of an answer to lists of names
@@ -366,8 +329,8 @@ class AnswerList:
     it is a number. It is None for a list without bullets.
     """
 
-    label: str
-    target: str | None
+    label: str = ""
+    target: str | None = None
     names: list[str] = field(default_factory=list)
     marker: tuple[int, bool] | None = None
 
@@ -377,7 +340,7 @@ class AnswerReader:
 
     def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
         self.targets, self.items = targets, items
-        self.lists = [AnswerList("", None)]
+        self.lists = [AnswerList()]
 
     def read(self, text: str) -> list[AnswerList]:
         """All lists in an answer that are not empty, in the order of the text."""
@@ -391,54 +354,46 @@ class AnswerReader:
 
     def _read_json(self, value: Any) -> None:
         """Add a list to the one that has been begun, or the lists of an object."""
-        if isinstance(value, list) and all(isinstance(name, str) for name in value):
-            self.lists[-1].names += value
+        if isinstance(value, list):
+            self.lists[-1].names += value if _are_names(value) else []
             return
-        for key, names in value.items() if isinstance(value, dict) else [("", value)]:
-            if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        for key, names in value.items():
+            if _are_names(names):
                 self.lists.append(AnswerList(key, self._find_target(key), names))
-        self.lists.append(AnswerList("", None))
+        self.lists.append(AnswerList())
 
     def _read_lines(self, text: str) -> None:
+        """Read each line as a whole list, the heading of one, an entry of one, or prose."""
         is_after_blank = True
         for line in text.splitlines():
-            plain = line.strip().replace("**", "").replace("`", "")
-            body = plain.lstrip("#> ")
-            if line.lstrip().startswith("```") or not any(map(str.isalnum, body)):
+            body, marker, is_title = _split_line(line)
+            if "```" in line or not any(map(str.isalnum, body)):
                 is_after_blank = is_after_blank or not body
                 continue
-            is_title = plain.startswith("#") or line.strip().startswith("**") or body.endswith(":")
-            marker = None
-            if (entry := ENTRY.match(body)) and not plain.startswith("#"):
-                marker = len(line) - len(line.lstrip()), any(map(str.isdigit, entry[0]))
-            body = body[entry.end() :].strip() if entry else body
-            self._read_line(body, marker, is_title=is_title, is_after_blank=is_after_blank)
+            current = self.lists[-1]
+            is_next = marker is not None and marker == current.marker
+            label, colon, tail = body.partition(":")
+            names = [name for part in tail.split(",") if (name := strip_markup(part))]
+            n_items = sum(map(self._is_item, names))
+            target, is_item = self._find_target(body), self._is_item(body)
+            if n_items and (own := self._find_target(label)):
+                self.lists.append(AnswerList(label, own, names))
+            elif target and not is_next and (not is_item or (is_title and marker is None)):
+                self.lists.append(AnswerList(body, target))
+            elif n_items and marker is None and 2 * n_items >= len(names):
+                self.lists.append(AnswerList(label, None, names))
+            elif marker is not None and (is_next or is_item or not current.names):
+                current.marker = current.marker or marker
+                current.names.append(body)
+            elif is_item or (
+                _is_short(body) and current.names and not (is_after_blank or is_title)
+            ):
+                # A bullet that differs from those of the list begins a remark on an entry.
+                current.names += [body] if marker is None else []
+            elif marker is None:
+                # Another class, or prose: what follows does not belong to the list before it.
+                self.lists.append(AnswerList(strip_markup(label if colon else body)))
             is_after_blank = False
-
-    def _read_line(
-        self, body: str, marker: tuple[int, bool] | None, *, is_title: bool, is_after_blank: bool
-    ) -> None:
-        """Read a line as a whole list, as the heading of one, as an entry of one, or as prose."""
-        label, colon, tail = body.partition(":")
-        names = [name for part in tail.split(",") if (name := strip_markup(part))]
-        n_items = sum(map(self._is_item, names))
-        target, is_item, current = self._find_target(body), self._is_item(body), self.lists[-1]
-        is_next = marker is not None and marker == current.marker
-        if n_items and (own := self._find_target(label)):
-            self.lists.append(AnswerList(label, own, names))
-        elif target and not is_next and (not is_item or (is_title and marker is None)):
-            self.lists.append(AnswerList(body, target))
-        elif n_items and marker is None and 2 * n_items >= len(names):
-            self.lists.append(AnswerList(label, None, names))
-        elif marker is not None and (is_next or is_item or not current.names):
-            current.marker = current.marker or marker
-            current.names.append(body)
-        elif is_item or (_is_short(body) and current.names and not (is_after_blank or is_title)):
-            # A bullet that differs from those of the list begins a remark on an entry.
-            current.names += [body] if marker is None else []
-        elif marker is None:
-            # Another class, or prose: what follows does not belong to the list before it.
-            self.lists.append(AnswerList(strip_markup(label if colon else body), None))
 
     def _find_target(self, text: str) -> str | None:
         """Return the target that a heading or a key names, alone or after "For" or "New class:"."""
@@ -446,13 +401,27 @@ class AnswerReader:
         if not _is_short(name):
             return None
         letters = name[next((i for i, letter in enumerate(name) if letter.isalnum()), 0) :]
-        for form in (name, letters, name.rpartition(": ")[2], name.rpartition("For ")[2]):
-            if match := self.targets.match(form):
-                return match[0] if len(match) == 1 else None
-        return None
+        forms = (name, letters, name.rpartition(": ")[2], name.rpartition("For ")[2])
+        match = next(filter(None, map(self.targets.match, forms)), [])
+        return match[0] if len(match) == 1 else None
 
     def _is_item(self, text: str) -> bool:
-        return any(self.items.match(form) for form in list_forms(text))
+        return any(map(self.items.match, list_forms(text)))
+
+
+def _split_line(line: str) -> tuple[str, tuple[int, bool] | None, bool]:
+    """The text of a line, the marker that it begins with, and whether it is a title."""
+    plain = line.strip().replace("**", "").replace("`", "")
+    body = plain.lstrip("#> ")
+    is_title = line.strip().startswith(("#", "**")) or body.endswith(":")
+    marker, entry = None, ENTRY.match(body)
+    if entry is not None and not plain.startswith("#"):
+        marker = len(line) - len(line.lstrip()), any(map(str.isdigit, entry[0]))
+    return body[entry.end() :].strip() if entry else body, marker, is_title
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def list_forms(name: str) -> list[str]:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from math import ceil, inf
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -51,12 +51,10 @@ KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 NO_KEY = "no-key"
 """What is sent where no key is needed, or must not be sent: the client insists on one."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-ADVICE = {
-    400: "check the model's name, and whether it accepts this temperature",
-    401: f"check the key in {KEY_VARIABLE}",
-    403: "the key does not give access to this model or endpoint",
-    404: "check base_url (it usually ends in /v1) and the model's name",
-}
+ADVICE = (
+    f"check the model's name, base_url (it usually ends in /v1) and the key in {KEY_VARIABLE}, and "
+    "whether the model accepts this temperature"
+)
 QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
 """The fields that identify a question: a stored answer is used only if all of them are equal."""
 LINE_START = b'{"target": '
@@ -267,41 +265,33 @@ class LanguageModel:
         ]
 
     def _find_orders(
-        self, questions: list[dict[str, object]], log: AnswerLog, bar: Any
+        self, questions: list[dict[str, Any]], log: AnswerLog, bar: Any
     ) -> list[list[str]]:
         """Return the answers in the order of the questions; those that the log lacks are asked."""
-        found = {i: order for i, question in enumerate(questions) if (order := log.find(question))}
-        bar.update(len(found))
-        open_ones = [i for i in range(len(questions)) if i not in found]
-        if not open_ones:
-            return [found[i] for i in range(len(questions))]
-        ask, stop = self.ask or self._connect(), Event()
+        open_ones = [question for question in questions if log.find(question) is None]
+        bar.update(len(questions) - len(open_ones))
+        if open_ones:
+            ask, failures = self.ask or self._connect(), list[Exception]()
 
-        def answer(number: int) -> tuple[int, list[str] | Exception | None]:
-            if stop.is_set():
-                return number, None
-            try:
-                return number, self._ask_until_valid(questions[number], log, ask)
-            except Exception as error:  # noqa: BLE001 - raised again below, in the caller's thread
-                # No question is begun any more, but those under way are paid: they are completed.
-                stop.set()
-                return number, error
+            def answer(question: dict[str, Any]) -> None:
+                # After a failure, no question is begun, but those under way are paid: they are
+                # completed.
+                if not failures:
+                    try:
+                        self._ask_until_valid(question, log, ask)
+                        bar.update()
+                    except Exception as error:  # noqa: BLE001 - raised below, in the caller's thread
+                        failures.append(error)
 
-        failures: dict[int, Exception] = {}
-        # Its threads are daemons: after Ctrl-C nobody waits for a slow answer.
-        with ThreadPool(min(self.parallel, len(open_ones))) as pool:
-            for number, result in pool.imap_unordered(answer, open_ones):
-                if isinstance(result, Exception):
-                    failures[number] = result
-                elif result is not None:
-                    found[number] = result
-                    bar.update()
-        if failures:
-            raise failures[min(failures)]
-        return [found[i] for i in range(len(questions))]
+            # Its threads are daemons: after Ctrl-C nobody waits for a slow answer.
+            with ThreadPool(min(self.parallel, len(open_ones))) as pool:
+                pool.map(answer, open_ones, chunksize=1)
+            if failures:
+                raise failures[0]
+        return [log.find(question) or [] for question in questions]
 
-    def _ask_until_valid(self, question: dict[str, Any], log: AnswerLog, ask: Ask) -> list[str]:
-        """Ask until the answer is a valid ranking, store it in the log, and return it."""
+    def _ask_until_valid(self, question: dict[str, Any], log: AnswerLog, ask: Ask) -> None:
+        """Ask until the answer is a valid ranking, and store it in the log."""
         first = prompt = write_prompt(question)
         who = f"target {question['target']!r}, rater {question['rater']!r}"
         for asked in range(1, self.max_retries + 2):
@@ -317,7 +307,7 @@ class LanguageModel:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
                 details = {"source": self.model, "asked": asked, "time": time}
                 log.add(question, {"ranking": ranking, **details})
-                return ranking
+                return
             prompt = RETRY_PROMPT.format(
                 prompt=first, answer=text[:MAX_QUOTE], fault=fault, k=question["k"]
             )
@@ -354,9 +344,8 @@ class LanguageModel:
                 )
                 text = answer.choices[0].message.content
             except openai.OpenAIError as error:
-                advice = ADVICE.get(getattr(error, "status_code", 0), "")
                 problem = hide_key(f"{client.base_url}: {error}")[:400]
-                raise RankshotError(f"{problem}{'; ' if advice else ''}{advice}") from None
+                raise RankshotError(f"{problem}; {ADVICE}") from None
             except (ValueError, LookupError, TypeError, AttributeError):
                 # Not the answer of a chat endpoint: the question is asked again.
                 return ""
@@ -381,7 +370,8 @@ class AnswerLog:
         self._tail = b""
         if self.path is not None:
             require_ending(self.path, (".jsonl",))
-            self._read(self.path)
+            if self.path.exists():
+                self._read(self.path)
 
     def __enter__(self) -> Self:
         """Open the file, and complete its last line, or drop it."""
@@ -414,21 +404,16 @@ class AnswerLog:
             append_line(self._file, line, self.path)
 
     def _read(self, path: Path) -> None:
-        if not path.exists():
-            return
-        with path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                record = _parse_record(line)
-                self._tail = b"" if line.endswith(b"\n") else line
-                # A block that is lost in a crash reads as zeros.
-                start = self._tail.rstrip(b"\0")
-                is_partial = start.startswith(LINE_START) or LINE_START.startswith(start)
-                # Rankings from other sources, without items, may be in the same file.
-                if record is not None and "items" in record:
-                    self._rankings.setdefault(_fingerprint(record), record["ranking"])
-                elif record is None and line.strip() and not (self._tail and is_partial):
-                    written, where = line.decode(errors="replace"), f"{path}, line {number}"
-                    raise InputError("log", written, "must be an answer log", where=where)
+        *lines, self._tail = path.read_bytes().split(b"\n")
+        is_partial = self._tail[: len(LINE_START)] == LINE_START[: len(self._tail)]
+        for number, line in enumerate([*lines, self._tail], 1):
+            record = _parse_record(line)
+            # Rankings from other sources, without items, may be in the same file.
+            if record is not None and "items" in record:
+                self._rankings.setdefault(_fingerprint(record), record["ranking"])
+            elif record is None and line.strip() and not (number > len(lines) and is_partial):
+                written, where = line.decode(errors="replace"), f"{path}, line {number}"
+                raise InputError("log", written, "must be an answer log", where=where)
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:
