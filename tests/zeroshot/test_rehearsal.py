@@ -119,16 +119,6 @@ def test_a_source_that_misleads_is_left_out():
     assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
     new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
     assert rehearsal.fit_head(new).about["sources"] == ["near"]
-    by_near, by_wrong = (
-        rehearsal.predict_accuracy(new, trial=tried[f"{source} alone"])
-        for source in ("near", "wrong")
-    )
-    assert by_wrong.high < by_near.low
-    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
-    with_reference = alone.predict_accuracy(ranked(NEW, SEEN), trial=alone.forecast_.trials[0])
-    assert by_near == with_reference
-    with refuses("trial"):
-        rehearsal.predict_accuracy(new, trial=alone.forecast_.trials[0])
     some = rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other", 2.5)])
     filled = rehearsal.fit_head(some)
     assert filled.about["source_weights"] == {"near": 1.0, "other": 0.0}
@@ -374,13 +364,20 @@ def test_no_accuracy_is_predicted_for_tables():
     rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, mixed)
     tables = ranked(NEW, SEEN, "table", rater=None)
     both = rs.Rankings.concatenate([ranked(NEW, SEEN), tables])
-    trial = {one.what: one for one in rehearsal.forecast_.trials}
     assert rehearsal.predict_accuracy(both) is not None
-    assert rehearsal.predict_accuracy(both, trial=trial["table alone"]) is None
     alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, "table", rater=None))
     assert alone.predict_accuracy(tables) is None
     assert alone.forecast_.predicted is None
-    assert len(alone.forecast_.describe(tables)) == 3
+
+
+def test_rehearsed_classes_without_a_column_are_not_new():
+    """They are neither counted nor predicted."""
+    rankings = rs.Rankings.concatenate([ranked(PLAYERS, LEFT), ranked(NEW, LEFT)])
+    forecast = rs.Knowledge(rankings, (SCORES.select(LEFT), Y)).rehearse(grid={})
+    assert forecast.classes.tolist() == PLAYERS
+    assert forecast.new.tolist() == sorted(NEW)
+    assert forecast.predicted == forecast.predict_accuracy(ranked(NEW, LEFT))
+    assert any("of the 6 new classes" in line for line in forecast.describe())
 
 
 def test_knowledge_rehearses_as_a_rehearsal_does():

@@ -390,7 +390,7 @@ def _predict(
         kept = ("classes", "none", "batch", "seen_loss")
         own = {name: getattr(settings, name) for name in kept}
         settings = replace(forecast.settings, **own)
-        notes += forecast.describe(rankings)
+        notes += forecast.describe()
     fitted = knowledge.fit_alone(settings)
     head = knowledge.complete(fitted, settings)
     notes += [f"warning: {doubt}" for doubt in check_scores([(None, scored.scores)]).doubts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
 from rankshot.zeroshot.forecast import (
     Fold,
     Grid,
-    Trial,
     choose_groups,
     hold_out,
     rehearse,
@@ -135,17 +135,15 @@ class Rehearsal(BaseEstimator):
         settings = Settings() if self.settings is None else self.settings
         require_same_length(X, y)
         labels = np.asarray(y).astype(str)
-        lists = as_rankings(rankings)
-        folds = None
-        if self.estimator is None:
-            if not isinstance(X, Scores):
-                raise InputError("X", X, "must be Scores; inputs need estimator=")
-            known = Knowledge(_without_columnless(lists, labels, X.items), (X, labels))
-        else:
-            folds = self._train_folds(X, labels, lists)
+        folds, scores = None, X
+        if self.estimator is not None:
+            rankings = as_rankings(rankings, sorted({*rankings.items, *labels.tolist()}))
+            folds = self._train_folds(X, labels, rankings)
             self.estimator_ = clone(self.estimator).fit(X, labels)
             scores = scores_of(self.estimator_, X)
-            known = Knowledge(_without_columnless(lists, labels, scores.items), (scores, labels))
+        elif not isinstance(scores, Scores):
+            raise InputError("X", X, "must be Scores; inputs need estimator=")
+        known = Knowledge(_drop_columnless(rankings, labels, scores.items), (scores, labels))
         self.forecast_ = rehearse(known, settings, self.grid, self.n_folds, folds)
         self.settings_, self.accuracy_ = self.forecast_.settings, self.forecast_.accuracy
         return self
@@ -159,7 +157,7 @@ class Rehearsal(BaseEstimator):
             train = np.flatnonzero(~kept)
             trained = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
             scores = scores_of(trained, _safe_indexing(X, np.flatnonzero(kept)))
-            folds.append(hold_out(Knowledge, scores, labels[kept], rehearsed, group))
+            folds.append(hold_out(scores, labels[kept], rehearsed, group))
         return folds
 
     def fit_head(
@@ -169,8 +167,6 @@ class Rehearsal(BaseEstimator):
         reference: Scores | None = None,
         examples: Examples | None = None,
         batch: Scores | None = None,
-        classes: Literal["new", "all"] = "new",
-        none: bool = False,
     ) -> LinearHead | SeenAndNew:
         """A head with the chosen settings, fitted to the new classes.
 
@@ -184,27 +180,25 @@ class Rehearsal(BaseEstimator):
             scores of held-out inputs are better.
         examples, batch : optional
             As for `Knowledge`.
-        classes, none
-            As for `Settings`.
         """
         check_is_fitted(self, "forecast_")
         table: Any = self.forecast_.known.reference if reference is None else reference
-        known = Knowledge(rankings, table, examples, batch)
-        chosen = {**self.settings_.to_json(), "classes": classes, "none": none, "batch": "auto"}
-        return known.fit(Settings.from_json(chosen))
+        return Knowledge(rankings, table, examples, batch).fit(
+            replace(self.settings_, batch="auto")
+        )
 
     def predict_accuracy(
-        self, rankings: Rankings, reference: Scores | None = None, trial: Trial | None = None
+        self, rankings: Rankings, reference: Scores | None = None
     ) -> Interval | None:
-        """The mean accuracy on new classes by a ``trial``: see `Forecast.predict_accuracy`."""
+        """The mean accuracy on new classes: see `Forecast.predict_accuracy`."""
         check_is_fitted(self, "forecast_")
-        return self.forecast_.predict_accuracy(rankings, reference, trial)
+        return self.forecast_.predict_accuracy(rankings, reference)
 
 
-def _without_columnless(
-    rankings: Rankings, labels: NDArray[np.str_], items: tuple[str, ...]
+def _drop_columnless(
+    rankings: object, labels: NDArray[np.str_], items: tuple[str, ...]
 ) -> Rankings:
     """The rankings without rehearsed classes that the scores have no column for."""
+    lists = as_rankings(rankings)
     gone = {*labels.tolist()} - {*items}
-    kept = [name for name in rankings.items if name not in gone]
-    return rankings if len(kept) == rankings.n_items else restrict_items(rankings, kept)
+    return restrict_items(lists, [name for name in lists.items if name not in gone])
