@@ -48,9 +48,9 @@ def export(
     head = zeroshot.load_head(source) if source.is_file() else open_run(source).head
     classes = format_count(len(head.classes_), "class")
     if output.suffix == ".onnx":
-        exported = zeroshot.export_onnx(head, output, network=attach)
+        difference = zeroshot.export_onnx(head, output, network=attach)
         remember_output(output, source)
-        say(f"{classes} written to {output}; largest difference {exported.difference:.1e}")
+        say(f"{classes} written to {output}; largest difference {difference:.1e}")
         return
     if attach is not None:
         raise InputError("attach", str(attach), "needs an output that ends in .onnx")

@@ -424,8 +424,8 @@ class _Search:
             evidence, scale = center_evidence(fold.new.evidence_of(one.classes.tolist()))
             weight = class_weights(one.labels)
             parts.append(Weighed(one.values, evidence / scale, one.columns, weight))
-        temperature, weight = fit_evidence(parts)
-        settings = replace(chosen.settings, temperature=temperature, evidence_weight=weight)
+        temperature, own_weight = fit_evidence(parts)
+        settings = replace(chosen.settings, temperature=temperature, evidence_weight=own_weight)
         # Accuracies are predicted from rankings and a reference, which has no such evidence.
         self._keep_if_better([self._evaluate("with evidence", settings, alike=chosen)])
 

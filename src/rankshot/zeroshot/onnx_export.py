@@ -156,7 +156,7 @@ class _Front(NamedTuple):
     values: list[NDArray[Any]] | None
 
 
-def _pass_scores(n_items: int) -> ModelProto:
+def _pass_scores(n_items: int) -> Any:
     """A network that returns its input, the scores."""
     make, kind = import_onnx("onnx").helper, import_onnx("onnx").TensorProto.FLOAT
     ends = [make.make_tensor_value_info(x, kind, ("inputs", n_items)) for x in ("scores", "same")]
