@@ -36,14 +36,13 @@ from rankshot.core.files import has_pattern, remove_leftovers, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.zeroshot.decide import REJECTED
-from rankshot.zeroshot.files.predictions import classify_to_file
+from rankshot.zeroshot.files.predictions import classify_to_file, name_by_columns
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
     PROBABILITIES,
     SCORE_TYPES,
     guess_score_type,
-    name_by_columns,
     open_scores,
     require_score_type,
 )
@@ -528,7 +527,7 @@ def classify_table(
     part = Part(Path(scores).stem, Path(scores), "")
     found = _find_score_type([part], fitted, str(head), score_type, "stop")
     table = replace(open_scores(scores), score_type=found)
-    named, _ = name_by_columns(fitted, table, head)
+    named = name_by_columns(fitted, table, head)
     return classify_to_file(table, named, Path(output), reject_below, top)
 
 
@@ -665,7 +664,7 @@ class _ClassifyTask:
     def __call__(self, source: tuple[str, Path], target: Path, metadata: dict[str, str]) -> None:
         name, path = source
         table = replace(open_scores(path, allow_empty=True), score_type=self.score_type)
-        head, _ = name_by_columns(_load_head(self.path, self.head), table, str(self.path))
+        head = name_by_columns(_load_head(self.path, self.head), table, str(self.path))
 
         def check_first(values: NDArray[np.floating]) -> None:
             """Refuse a part whose first scores do not look like those of the first part."""

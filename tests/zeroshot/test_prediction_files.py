@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import rankshot as rs
 from peak_memory import peak_of
 from rankshot import RankshotError
+from rankshot.core.columns import open_table
 from rankshot.core.errors import OutputError
-from rankshot.core.tables import read_columns, read_table
 from rankshot.zeroshot.files.predictions import (
     RULE,
     classify_to_file,
@@ -97,17 +97,18 @@ def test_only_the_most_probable_classes(tmp_path, ending, rng):
     labels = ["rejected", *order[1:, 0]]
     with open_predictions(path, TARGETS, top=2) as writer:
         writer.write(None, labels, proba)
-    assert read_columns(path)[0] == ["id", "label", "label_2", "probability", "probability_2"]
-    table = read_table(path, ["label", "label_2"], ["probability", "probability_2"], rule=RULE)
-    assert table.texts == [labels, order[:, 1].tolist()]
+    table = open_table(path)
+    assert table.columns == ["id", "label", "label_2", "probability", "probability_2"]
+    assert table.read_texts("label", "label_2") == [labels, order[:, 1].tolist()]
     np.testing.assert_array_equal(
-        table.numbers, as_written(-np.sort(-proba, axis=1)[:, :2], ending)
+        table.read_numbers(["probability", "probability_2"], RULE),
+        as_written(-np.sort(-proba, axis=1)[:, :2], ending),
     )
     with pytest.raises(RankshotError, match="not only of the most probable ones"):
         read_predictions(path)
     with open_predictions(path, TARGETS, top=99) as writer:
         writer.write(None, labels, proba)
-    assert read_columns(path)[0][-1] == "probability_3"
+    assert open_table(path).columns[-1] == "probability_3"
 
 
 def test_a_parquet_file_has_one_precision(tmp_path):

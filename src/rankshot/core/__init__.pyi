@@ -1,3 +1,4 @@
+from .columns import open_table as open_table
 from .errors import InputError as InputError, RankshotError as RankshotError
 from .tables import (
     ID as ID,
@@ -6,8 +7,6 @@ from .tables import (
     as_text_array as as_text_array,
     find_column as find_column,
     open_csv_writer as open_csv_writer,
-    read_columns as read_columns,
-    read_table as read_table,
 )
 from .validation import (
     require_choice as require_choice,

@@ -1,6 +1,8 @@
-"""Whole columns of tables by their names: CSV, JSON and Parquet files, data frames and records.
+"""`Table`: columns by name, whatever they come from.
 
-Text is read as numbers of labels: votes have few different names in many rows.
+`open_table` opens a CSV, JSON or Parquet file, a data frame or records; `read_batches` yields the
+rows of a file some at a time. What a table means (scores, predictions, votes, ballots) is decided
+by its readers, who see a `Table` only.
 """
 
 from __future__ import annotations
@@ -8,10 +10,11 @@ from __future__ import annotations
 import json
 import warnings
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cache
-from itertools import islice
+from functools import cache, partial
+from itertools import chain, islice
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +26,11 @@ from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
 from rankshot.core.tables import (
     as_frame,
     find_column,
-    frame_to_matrix,
     import_pyarrow,
     iterate_rows,
     open_parquet,
-    read_columns,
+    read_matrix,
     read_separator,
-    read_table,
 )
 from rankshot.core.validation import require_choice
 
@@ -41,11 +42,39 @@ MISSING = {
     *(".", "#NULL!"),
 }
 """The texts of missing values in R, pandas, Excel, databases, SPSS, SAS and Stata."""
+BATCH_CELLS = 2**19
+"""Cells in a batch, about: four megabytes of numbers."""
+TEXT_BATCH_CELLS = 2**17
+"""The same for CSV, whose cells are text at first."""
 PROBLEMS_SHOWN = 3
 
 
+class NumberCheck(NamedTuple):
+    """What numbers must be.
+
+    Attributes
+    ----------
+    text : str
+        The rule in words.
+    limit : float
+        All must be smaller in size than this.
+    allow_missing : bool
+        Whether cells may be empty, or NaN.
+    """
+
+    text: str = "expected a finite number"
+    limit: float = inf
+    allow_missing: bool = False
+
+
+FINITE = NumberCheck()
+
+
 class Coded(NamedTuple):
-    """A column of text: row i has the text ``labels[codes[i]]``; a missing cell is empty."""
+    """A column of text: row i has the text ``labels[codes[i]]``; a missing cell is empty.
+
+    Votes have few different names in many rows.
+    """
 
     codes: NDArray[np.int32]
     labels: list[str]
@@ -75,209 +104,130 @@ def plain_name(name: str) -> str:
     return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
-def is_records(source: Any) -> bool:
-    """Whether a table is a dict of columns, or a list of a dict for each row."""
-    is_list = isinstance(source, (list, tuple)) and bool(source)
-    return isinstance(source, dict) or (is_list and all(isinstance(x, Mapping) for x in source))
+class Source(NamedTuple):
+    """Where the rows of a table are.
+
+    Attributes
+    ----------
+    name : str
+        The file, "data frame" or "table", for messages.
+    columns : list of str
+    read : callable
+        Returns the columns at some positions: lists, or arrays of Arrow.
+    where : callable
+        Returns the file and line of a row, or its number from 0, for messages.
+    separator : str, optional
+        What separates the columns of CSV, where numbers are text; with semicolons, commas may be
+        decimal.
+    """
+
+    name: str
+    columns: list[str]
+    read: Callable[[list[int]], Sequence[Any]]
+    where: Callable[[int], str]
+    separator: str | None = None
 
 
-class ColumnReader:
-    """The columns of a file, a data frame or records, read by their names.
-
-    Blanks around names and text are ignored. CSV is read by PyArrow if it is installed; what it
-    cannot read is read by Python's own reader, whose messages name the line.
+class Table:
+    """Columns by name, which are read when they are asked for, and the place of each row.
 
     Parameters
     ----------
-    source : str, Path, data frame, list of dict or dict of lists
-    missing : iterable of str, optional
-        Texts of missing cells, besides `MISSING`; an empty list means that only empty cells are
-        missing.
-    on_error : {"stop", "skip"}
-        With "skip", lines that cannot be read are left out, and ``odd`` describes them.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> reader = ColumnReader(pd.DataFrame({"winner": ["b", "a ", None]}))
-    >>> reader.read_texts(["winner"])[0].labels
-    ['b', 'a', '']
+    source : Source
+    missing : set of str, optional
+        The texts of missing cells. Blanks around names and text do not count then; by default,
+        text is taken as it stands.
+    odd : dict, optional
+        Rows that cannot be read are left out, and described here.
     """
 
     def __init__(
-        self, source: Any, missing: Iterable[str] | None = None, on_error: str = "stop"
+        self, source: Source, missing: set[str] | None = None, odd: dict[str, None] | None = None
     ) -> None:
-        self._path = Path(source) if isinstance(source, (str, Path)) else None
-        self._missing = (
-            {""} if missing is not None and not [*missing] else MISSING | {*(missing or ())}
-        )
-        self.skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
-        self.odd: dict[str, None] = {}
-        self._records: dict[str, list[Any]] | None = None
-        self._lines: Sequence[int] | None = None
-        self._frame = None
-        ending = require_ending(self._path, COLUMN_ENDINGS) if self._path else ""
-        if self._path and "json" in ending:
-            self._frame = _read_arrow_lines(self._path) if ending in LINES_ENDINGS else None
-            if self._frame is None:
-                self._records = self._read_json(self._path, ending)
-            else:
-                names = self._frame.columns
-        elif self._path:
-            names = read_columns(self._path)[0]
-        elif is_records(source):
-            self._records = _to_columns(source, "table")
-        elif (frame := as_frame(source)) is not None:
-            self._frame, names = frame, frame.columns
-        else:
-            rule = "must be a table, a data frame or the path of a file"
-            raise InputError("table", source, rule)
-        if self._records is not None:
-            names = [*self._records]
-        self.columns = [str(name).strip() for name in names]
-        self._by_name: dict[str, list[str]] = {}
-        for column in self.columns:
-            self._by_name.setdefault(plain_name(column), []).append(column)
-        self.separator = ","
-        if self._path and ending.removesuffix(PACKED) in {".csv", ".tsv"}:
-            self.separator = read_separator(self._path)
+        self._source, self._missing, self.odd = source, missing, odd
+        self.where = source.where
+        self.columns = [x if missing is None else str(x).strip() for x in source.columns]
+        self._place = {column: j for j, column in enumerate(self.columns)}
 
     def __str__(self) -> str:
-        """Name of the table, for messages."""
-        if self._path is not None:
-            return str(self._path)
-        return "data frame" if self._frame is not None else "table"
+        return self._source.name
 
-    def where(self, row: int) -> str:
-        """File and line of a row, or its number from 0, for messages."""
-        if self._lines is not None:
-            return f"{self}:{self._lines[row]}"
-        if self._path is not None and self._frame is not None:
-            return f"{self}:{next(islice(read_lines(self._path), row, None))[0]}"
-        if self._path is None or self._records is not None or self._path.suffix == ".parquet":
-            return f"{self}: row {row}"
-        with closing(iterate_rows(self._path, {} if self.skips else None)) as rows:
-            return f"{self}:{next(islice(rows, row + 1, None))[0]}"
+    def _load(self, names: Iterable[str]) -> Sequence[Any]:
+        # Not by `find_column` for each of thousands.
+        is_distinct = len(self._place) == len(self.columns)
+        places = [
+            self._place[name]
+            if is_distinct and name in self._place
+            else find_column(self.columns, name, str(self))
+            for name in names
+        ]
+        columns = self._source.read(places) if places else []
+        if places and not len(columns[0]):
+            raise InputError("table", NO_VALUE, "has no rows", where=str(self))
+        return columns
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Columns with one of these usual names: in any case, with blanks or signs."""
-        return [column for name in names for column in self._by_name.get(plain_name(name), ())]
+        plain = [plain_name(column) for column in self.columns]
+        wanted = map(plain_name, names)
+        return [
+            column
+            for name in wanted
+            for own, column in zip(plain, self.columns, strict=True)
+            if own == name
+        ]
 
-    def read_texts(self, names: Sequence[str]) -> list[Coded]:
-        """Columns of text."""
-        places = [find_column(self.columns, name, str(self)) for name in names]
-        if self._frame is not None:
-            return [self._code_series(self._frame[:, j]) for j in places]
-        if self._records is not None:
-            every = list(self._records.values())
-            return [self._code(every[j]) for j in places]
-        arrow = self._read_arrow(places)
-        if arrow is None:
-            assert self._path is not None  # noqa: S101 (for mypy)
-            skipped = self.odd if self.skips else None
-            rows = read_table(self._path, names, strip=True, odd=skipped)
-            return [self._code(column) for column in rows.texts]
-        return [self._code_arrow(column) for column in arrow.columns]
+    # ---- Text
 
-    def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Columns of finite numbers, as a matrix."""
-        if self._frame is not None:
-            places = [find_column(self.columns, name, str(self)) for name in names]
-            values = np.asarray(frame_to_matrix(self._frame[:, places]), np.float64)
-        else:
-            values = np.column_stack([self.parse_numbers(x)[0] for x in self.read_texts(names)])
-        if not np.isfinite(values).all():
-            row, j = map(int, np.argwhere(~np.isfinite(values))[0])
-            text = self.read_texts([names[j]])[0].text(row)
-            raise InputError(repr(names[j]), text, "must be a finite number", self.where(row))
-        return values
+    def read_texts(self, *names: str) -> list[list[str]]:
+        """Columns of text; a missing cell is empty."""
+        if self._missing is not None:
+            return [column.expand().tolist() for column in self.read_coded(*names)]
+        found = zip(names, self._load(names), strict=True)
+        return [self._as_text(name, column) for name, column in found]
 
-    def parse_numbers(self, column: Coded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Numbers in a column of text, NaN where there is none, and what is text."""
-        values = np.full(len(column.labels), np.nan)
-        is_text = np.zeros(len(column.labels), bool)
-        for i, label in enumerate(column.labels):
-            try:
-                values[i] = float(label.replace(",", ".") if self.separator == ";" else label)
-            except ValueError:
-                is_text[i] = label != ""
-        return values[column.codes], is_text[column.codes]
+    def require_texts(self, name: str) -> list[str]:
+        """Column of text, or raise for its first empty cell."""
+        (texts,) = self.read_texts(name)
+        if "" in texts:
+            raise InputError(repr(name), NO_VALUE, "is empty", self.where(texts.index("")))
+        return texts
+
+    def read_coded(self, *names: str) -> list[Coded]:
+        """Columns of text, as numbers of the labels that occur."""
+        found = zip(names, self._load(names), strict=True)
+        return [
+            self._code_arrow(self._cast(name, column)) if _is_arrow(column) else self._code(column)
+            for name, column in found
+        ]
 
     def is_unique(self, name: str) -> bool:
         """Whether no two cells of a column are equal."""
-        j = find_column(self.columns, name, str(self))
-        if self._frame is not None:
-            return bool(self._frame[:, j].n_unique() == len(self._frame))
-        arrow = None if self._records is not None else self._read_arrow([j])
-        if arrow is None:
-            (column,) = self.read_texts([name])
-            return len(column.labels) == len(column.codes)
-        return bool(len(arrow.column(0).unique()) == arrow.num_rows)
+        (column,) = self._load([name])
+        distinct = column.unique() if _is_arrow(column) else {*column}
+        return len(distinct) == len(column)
 
-    def _read_arrow(self, places: list[int]) -> Any:
-        """Columns of text of a file as an Arrow table; None if PyArrow cannot read them as such."""
-        assert self._path is not None  # noqa: S101 (for mypy)
-        if self._path.suffix == ".parquet":
-            return _read_arrow_columns(self._path, places)
+    def _cast(self, name: str, column: Any) -> Any:
+        """Arrow column as text."""
+        arrow = import_pyarrow()
+        if arrow.types.is_nested(column.type):
+            raise InputError("column", name, f"holds {column.type}, not text", where=str(self))
         try:
-            arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
-        except RankshotError:
-            return None
-        with closing(iterate_rows(self._path)) as rows:
-            header = next(rows)[1]
-        wanted = [header[j] for j in places]
-        try:
-            table = reader.read_csv(
-                self._path,
-                parse_options=reader.ParseOptions(
-                    newlines_in_values=True, delimiter=self.separator
-                ),
-                convert_options=reader.ConvertOptions(
-                    column_types=dict.fromkeys(wanted, arrow.string()), include_columns=wanted
-                ),
-            )
-        except (arrow.ArrowException, UnicodeDecodeError, OSError):
-            return None
-        return table if table.num_rows else None
+            column.validate(full=True)
+            texts = column.cast(arrow.string())
+        except arrow.ArrowException as error:
+            rule = f"contains text that is not UTF-8 ({error})"
+            raise InputError("file", NO_VALUE, rule, where=str(self)) from None
+        # PyArrow imports pandas to replace nulls.
+        return texts.fill_null("") if texts.null_count else texts
 
-    def _read_json(self, path: Path, ending: str) -> dict[str, list[Any]]:
-        """Columns of JSON lines, or of a list of objects or an object of columns."""
-        if ending.removesuffix(PACKED) == ".json":
-            try:
-                with open_bytes(path) as stream:
-                    content = json.loads(stream.read().decode("utf-8-sig"))
-            except (ValueError, RecursionError) as error:
-                raise InputError("file", NO_VALUE, f"is not JSON ({error})", str(path)) from None
-            return _to_columns(content, str(path))
-        records, lines = [], array("q")
-        decode = json.JSONDecoder().decode
-        for number, line in read_lines(path):
-            try:
-                record = decode(line)
-            except (ValueError, RecursionError) as error:
-                record = f"is not JSON ({error})"
-            if not isinstance(record, dict):
-                rule = record if isinstance(record, str) else "is not an object"
-                problem = InputError("line", line, rule, where=f"{path}:{number}")
-                if not self.skips:
-                    raise problem
-                self.odd[str(problem)] = None
-                continue
-            lines.append(number)
-            records.append(_keep_cells(record))
-        self._lines = lines
-        return _to_columns(records, str(path))
+    def _as_text(self, name: str, column: Any) -> list[str]:
+        if _is_arrow(column):
+            texts: list[str] = self._cast(name, column).to_pylist()
+            return texts
+        return list(map(_to_text, column))
 
-    def _code_series(self, series: Any) -> Coded:
-        import narwhals.stable.v2 as nw  # noqa: PLC0415
-
-        if series.dtype == nw.String and series.null_count() < len(series):
-            with suppress(RankshotError):
-                import_pyarrow()
-                return self._code_arrow(series.to_arrow())
-        return self._code(series.to_list())
-
-    def _code(self, values: list[Any]) -> Coded:
+    def _code(self, values: Sequence[Any]) -> Coded:
         """Give each different value a number, in the order of their first rows."""
         try:
             # 1 and True are equal, and have the same hash.
@@ -292,14 +242,15 @@ class ColumnReader:
     def _code_arrow(self, column: Any) -> Coded:
         # One chunk: a dictionary of each chunk would take as long as reading the file.
         whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        # PyArrow imports pandas to replace nulls, and for its own conversion.
-        coded = (whole.fill_null("") if whole.null_count else whole).dictionary_encode()
+        coded = whole.dictionary_encode()
+        # PyArrow imports pandas for its own conversion.
         codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
         return self._merge_labels(codes, coded.dictionary.to_pylist())
 
     def _merge_labels(self, codes: NDArray[np.int32], labels: list[str]) -> Coded:
         """Strip labels, empty those of missing values, and give equal ones one number."""
-        missing = self._missing
+        if (missing := self._missing) is None:
+            return Coded(codes, labels)
         stripped = ["" if (bare := label.strip()) in missing else bare for label in labels]
         distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
         if len(distinct) == len(labels):
@@ -307,20 +258,403 @@ class ColumnReader:
         recode = np.array([distinct[label] for label in stripped], np.int32)
         return Coded(recode[codes], list(distinct))
 
+    # ---- Numbers
+
+    def read_numbers(
+        self, names: Sequence[str], rule: NumberCheck = FINITE
+    ) -> NDArray[np.floating]:
+        """Columns of numbers, as a matrix; a missing number is NaN.
+
+        Parquet keeps single precision.
+        """
+        columns = self._load(names)
+        is_typed = self._source.separator is None and all(map(_is_arrow, columns))
+        read = self._read_typed if is_typed else self._parse_all
+        matrix = read(names, columns, rule)
+        require_numbers(matrix, rule, self.where, names.__getitem__)
+        return matrix
+
+    def _read_typed(
+        self, names: Sequence[str], columns: Sequence[Any], rule: NumberCheck
+    ) -> NDArray[np.floating]:
+        types = import_pyarrow().types
+        for name, column in zip(names, columns, strict=True):
+            kind = column.type
+            is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+            may_lack = rule.allow_missing and (types.is_null(kind) or types.is_boolean(kind))
+            if not is_number and not may_lack:
+                raise InputError("column", name, f"holds {kind}, not numbers", where=str(self))
+        return read_matrix(columns, len(columns[0]))
+
+    def _parse_all(
+        self, names: Sequence[str], columns: Sequence[Any], rule: NumberCheck
+    ) -> NDArray[np.float64]:
+        cells = [x.to_pylist() if _is_arrow(x) else x for x in columns]
+        matrix = np.empty((len(cells[0]) if cells else 0, len(cells)))
+        odd: list[tuple[int, int]] = []
+        for j, column in enumerate(cells):
+            try:
+                matrix[:, j] = np.fromiter(map(float, column), np.float64, len(column))
+            except (TypeError, ValueError):
+                for row, cell in enumerate(column):
+                    try:
+                        matrix[row, j] = self._parse(cell, rule)
+                    except (TypeError, ValueError):
+                        odd.append((row, j))
+                        break
+        if odd:
+            row, j = min(odd)
+            text = _to_text(cells[j][row])
+            raise InputError(
+                repr(names[j]), text if text.strip() else "empty", f"is invalid: {rule.text}",
+                where=self.where(row),
+            )  # fmt: skip
+        return matrix
+
+    def _parse(self, cell: Any, rule: NumberCheck) -> float:
+        if rule.allow_missing and not _to_text(cell).strip():
+            return np.nan
+        return float(cell.replace(",", ".") if self._source.separator == ";" else cell)
+
+    def parse_numbers(self, column: Coded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Numbers in a column of text, NaN where there is none, and what is text."""
+        values = np.full(len(column.labels), np.nan)
+        is_text = np.zeros(len(column.labels), bool)
+        for i, label in enumerate(column.labels):
+            try:
+                values[i] = self._parse(label, FINITE)
+            except ValueError:
+                is_text[i] = label != ""
+        return values[column.codes], is_text[column.codes]
+
+    def read_lists(self, name: str, rule: NumberCheck = FINITE) -> NDArray[Any]:
+        """Column of lists of numbers, all of one length, as a matrix; in Parquet."""
+        (column,) = self._load([name])
+        flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
+        if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in "fiu":
+            what = "must have lists of numbers, all of one length"
+            raise InputError("column", name, what, where=str(self))
+        matrix = flat.reshape(len(column), -1)
+        require_numbers(matrix, rule, self.where, "feature {}".format)
+        return matrix
+
+
+def require_numbers(
+    values: NDArray[np.floating],
+    rule: NumberCheck,
+    where: Callable[[int], str],
+    name: Callable[[int], str],
+) -> None:
+    """Raise for the first number that breaks a rule, in a row ``where`` and a column ``name``."""
+    # The extremes are NaN if any number is, and need no temporary array of the same size.
+    if not values.size or (values.max() < rule.limit and values.min() > -rule.limit):
+        return
+    odd = ~(np.abs(values) < rule.limit)
+    if rule.allow_missing:
+        odd &= ~np.isnan(values)
+    if odd.any():
+        row, j = map(int, np.argwhere(odd)[0])
+        value = values[row, j]
+        size = f"numbers must be less than {rule.limit:g} in absolute value"
+        text = size if isfinite(value) else rule.text
+        raise InputError(repr(name(j)), float(value), f"is invalid: {text}", where=where(row))
+
+
+def _is_arrow(column: Any) -> bool:
+    return hasattr(column, "type")
+
+
+def _mixes(values: Sequence[Any]) -> bool:
+    kinds = {*map(type, values)}
+    return bool in kinds and len(kinds) > 1
+
+
+def _to_text(value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124 (NaN)
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+# ---- Where tables come from
+
+
+def open_table(source: Any, missing: set[str] | None = None, on_error: str = "stop") -> Table:
+    """Open a CSV, JSON or Parquet file, a data frame, a list of dicts or a dict of lists.
+
+    CSV is read by PyArrow if it is installed; what it cannot read is read by Python's own reader,
+    whose messages name the line.
+
+    Parameters
+    ----------
+    source : str, Path, data frame, list of dict or dict of lists
+    missing : set of str, optional
+        As for `Table`.
+    on_error : {"stop", "skip"}
+        With "skip", lines that cannot be read are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = open_table(pd.DataFrame({"winner": ["b", "a ", None]}), {""})
+    >>> table.read_coded("winner")[0].labels
+    ['b', 'a', '']
+    """
+    skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
+    odd: dict[str, None] | None = {} if skips else None
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        ending = require_ending(path, COLUMN_ENDINGS).removesuffix(PACKED)
+        if ending == ".parquet":
+            found = _open_parquet(path)
+        elif ending == ".json":
+            found = _open_records(str(path), _read_json(path))
+        else:
+            found = (_open_lines if ending in LINES_ENDINGS else _open_csv)(path, odd)
+    elif is_records(source):
+        found = _open_records("table", source)
+    elif (frame := as_frame(source)) is not None:
+        found = _open_frame("data frame", frame)
+    else:
+        raise InputError("table", source, "must be a table, a data frame or the path of a file")
+    return Table(found, missing, odd)
+
+
+def read_batches(
+    path: Path,
+    columns: Sequence[str],
+    batch_rows: int | None = None,
+    missing: set[str] | None = None,
+) -> Iterator[Table]:
+    """Yield some rows of a file at a time: Parquet by its ending, any other file as CSV."""
+    width = max(1, len(columns))
+    size = batch_rows or max(1, BATCH_CELLS // width)
+    if path.suffix != ".parquet":
+        size = min(size, max(1, TEXT_BATCH_CELLS // width))
+        separator = read_separator(path)
+        with closing(iterate_rows(path)) as rows:
+            names = next(rows)[1]
+            while some := list(islice(rows, size)):
+                lines, cells = zip(*some, strict=True)
+                parts = list(zip(*cells, strict=True))
+                where = partial(_name_line, path, lines)
+                yield Table(
+                    Source(str(path), names, partial(_take, parts), where, separator), missing
+                )
+        return
+    with open_parquet(path) as file:
+        row = 0
+        for batch in file.iter_batches(size, columns=[*columns]):
+            where = partial(_name_row, path, row)
+            yield Table(
+                Source(str(path), batch.schema.names, partial(_take, batch.columns), where), missing
+            )
+            row += batch.num_rows
+        if row != (n_rows := file.metadata.num_rows):
+            rule = f"is damaged: it has {row} rows instead of {n_rows}"
+            raise InputError("file", NO_VALUE, rule, where=str(path))
+
+
+def _take(columns: Sequence[Any], places: list[int]) -> list[Any]:
+    return [columns[j] for j in places]
+
+
+def _name_row(source: object, begin: int, row: int) -> str:
+    return f"{source}: row {begin + row}"
+
+
+def _name_line(path: Path, lines: Sequence[int], row: int) -> str:
+    return f"{path}:{lines[row]}"
+
+
+def _open_csv(path: Path, odd: dict[str, None] | None) -> Source:
+    with closing(iterate_rows(path)) as rows:
+        names = next(rows)[1]
+    separator = read_separator(path)
+
+    def read(places: list[int]) -> Sequence[Any]:
+        if (found := _read_arrow_csv(path, names, places, separator)) is not None:
+            return found
+        with closing(iterate_rows(path, odd)) as rows:
+            cells = [_take(row, places) for _, row in islice(rows, 1, None)]
+        return list(zip(*cells, strict=True)) or [[]]
+
+    def where(row: int) -> str:
+        with closing(iterate_rows(path, None if odd is None else {})) as rows:
+            return f"{path}:{next(islice(rows, row + 1, None))[0]}"
+
+    return Source(str(path), names, read, where, separator)
+
+
+def _read_arrow_csv(
+    path: Path, names: list[str], places: list[int], separator: str
+) -> list[Any] | None:
+    """Columns of text; None if PyArrow is not installed, or cannot read them."""
+    # With a single column, a blank line may be a row.
+    if len(names) == 1:
+        return None
+    try:
+        arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
+    except RankshotError:
+        return None
+    wanted = _take(names, places)
+    types = dict.fromkeys(wanted, arrow.string())
+    try:
+        with open_bytes(path) as stream:
+            table = reader.read_csv(
+                stream,
+                parse_options=reader.ParseOptions(newlines_in_values=True, delimiter=separator),
+                convert_options=reader.ConvertOptions(column_types=types, include_columns=wanted),
+            )
+    except (arrow.ArrowException, UnicodeDecodeError, OSError):
+        return None
+    return list(table.columns) if table.num_rows else None
+
+
+def _open_parquet(path: Path) -> Source:
+    with open_parquet(path) as file:
+        names = list(file.schema_arrow.names)
+
+    def read(places: list[int]) -> Sequence[Any]:
+        wanted = _take(names, places)
+        with open_parquet(path) as file:
+            table = file.read(columns=wanted, use_threads=False)
+        return [table.column(name) for name in wanted]
+
+    return Source(str(path), names, read, partial(_name_row, path, 0))
+
+
+def _open_frame(name: str, frame: Any) -> Source:
+    """Columns of a data frame of narwhals."""
+    import narwhals.stable.v2 as nw  # noqa: PLC0415
+
+    def read_series(series: Any) -> Any:
+        if series.dtype == nw.String and series.null_count() < len(series):
+            with suppress(RankshotError):
+                import_pyarrow()
+                return series.to_arrow()
+        return series.to_list()
+
+    return Source(
+        name,
+        frame.columns,
+        lambda places: [read_series(frame[:, j]) for j in places],
+        partial(_name_row, name, 0),
+    )
+
+
+def is_records(source: Any) -> bool:
+    """Whether a table is a dict of columns, or a list of a dict for each row."""
+    is_list = isinstance(source, (list, tuple)) and bool(source)
+    return isinstance(source, dict) or (is_list and all(isinstance(x, Mapping) for x in source))
+
+
+def _open_records(name: str, records: Any) -> Source:
+    """Columns of records, or lists of columns, also as pandas writes them to JSON."""
+    columns: dict[str, list[Any]] = {}
+    if isinstance(records, Mapping) and records:
+        inner = [
+            list(each.values()) if isinstance(each, Mapping) else each for each in records.values()
+        ]
+        if (
+            all(isinstance(x, (list, tuple, np.ndarray)) for x in inner)
+            and len({*map(len, inner)}) == 1
+        ):
+            columns = {str(key): list(x) for key, x in zip(records, inner, strict=True)}
+    elif isinstance(records, (list, tuple)) and all(isinstance(x, Mapping) for x in records):
+        # Nested values, such as chat transcripts, are no cells.
+        flat = [
+            {key: x for key, x in record.items() if not isinstance(x, (list, dict))}
+            for record in records
+        ]
+        keys = dict.fromkeys(chain.from_iterable(flat))
+        columns = {str(key): [record.get(key) for record in flat] for key in keys}
+    if not columns:
+        rule = "must be a list of objects, one per row, or an object of columns of equal length"
+        raise InputError("table", records, rule, where=name)
+    read = partial(_take, [*columns.values()])
+    return Source(name, [*columns], read, partial(_name_row, name, 0))
+
+
+def _read_json(path: Path) -> Any:
+    with open_bytes(path) as stream:
+        content = stream.read()
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InputError("file", NO_VALUE, f"is not JSON ({error})", str(path)) from None
+
+
+def _open_lines(path: Path, odd: dict[str, None] | None) -> Source:
+    """Columns of JSON lines."""
+    if (frame := _read_arrow_lines(path)) is not None:
+
+        def where(row: int) -> str:
+            return f"{path}:{next(islice(read_lines(path), row, None))[0]}"
+
+        return _open_frame(str(path), frame)._replace(where=where)
+    records, lines = [], array("q")
+    decode = json.JSONDecoder().decode
+    for number, line in read_lines(path):
+        try:
+            record = decode(line)
+        except (ValueError, RecursionError) as error:
+            record = f"is not JSON ({error})"
+        if isinstance(record, dict):
+            lines.append(number)
+            records.append(record)
+            continue
+        rule = record if isinstance(record, str) else "is not an object"
+        problem = InputError("line", line, rule, where=f"{path}:{number}")
+        if odd is None:
+            raise problem
+        odd[str(problem)] = None
+    return _open_records(str(path), records)._replace(where=partial(_name_line, path, lines))
+
+
+def _read_arrow_lines(path: Path) -> Any:
+    """JSON lines as a data frame; None if PyArrow is not installed, or cannot read them."""
+    try:
+        arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.json")
+    except RankshotError:
+        return None
+    options: dict[str, Any] = {}
+    try:
+        while True:
+            with open_bytes(path) as stream:
+                table = reader.read_json(stream, **options)
+            times = [x for x in table.schema if arrow.types.is_temporal(x.type)]
+            if not times:
+                break
+            # PyArrow makes times of names that look like them.
+            text = arrow.schema([(x.name, arrow.string()) for x in times])
+            options = {"parse_options": reader.ParseOptions(explicit_schema=text)}
+    except (arrow.ArrowException, UnicodeDecodeError):
+        return None
+    flat = [x.name for x in table.schema if not arrow.types.is_nested(x.type)]
+    if not table.num_rows or len({*flat}) < len(flat):
+        return None
+    return as_frame(table.select(flat))
+
+
+# ---- Rows that cannot be read
+
 
 class RowChecks:
     """What is wrong with rows: an error for the first, or such rows are skipped, with a warning.
 
     Parameters
     ----------
-    table : ColumnReader
+    table : Table
     n : int
         The number of rows.
     """
 
-    def __init__(self, table: ColumnReader, n: int) -> None:
+    def __init__(self, table: Table, n: int) -> None:
         self._table = table
         self._problems: list[tuple[int, str]] = []
+        self.skips = table.odd is not None
         self.kept = np.ones(n, bool)
 
     def check(self, is_bad: NDArray[np.bool_], describe: Callable[[int], str]) -> None:
@@ -337,14 +671,14 @@ class RowChecks:
         for row in new[:PROBLEMS_SHOWN].tolist():
             error = make(row)
             error.where = self._table.where(row)
-            if not self._table.skips:
+            if not self.skips:
                 raise error
             self._problems.append((row, str(error)))
         self.kept[new] = False
 
     def try_rows(self, read: Callable[[NDArray[np.int64]], Any]) -> None:
         """Leave out rows for which ``read(rows)`` raises; without skipping, it raises later."""
-        if self._table.skips:
+        if self.skips:
             readable, problems = find_readable(np.flatnonzero(self.kept), read)
             self._problems += problems
             self.kept[:] = False
@@ -352,7 +686,7 @@ class RowChecks:
 
     def finish(self) -> NDArray[np.int64]:
         """Warn of what was skipped, and return the rows that are left."""
-        lines = self._table.odd
+        lines = self._table.odd or {}
         problems = [*lines, *(text for _, text in sorted(self._problems))]
         if not self.kept.any():
             rule = f"has no row that can be read; the first: {problems[0]}"
@@ -387,73 +721,3 @@ def warn_of_skipped(n_odd: int, n: int, told: Sequence[str]) -> None:
         f"{' …' if n_odd > PROBLEMS_SHOWN else ''}",
         stacklevel=5,
     )
-
-
-def _read_arrow_lines(path: Path) -> Any:
-    """JSON lines as a data frame; None if PyArrow cannot read them."""
-    try:
-        arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.json")
-        table = reader.read_json(path)
-        times = [x for x in table.schema if arrow.types.is_temporal(x.type)]
-        if times:
-            # PyArrow makes times of names that look like them.
-            text = arrow.schema([(x.name, arrow.string()) for x in times])
-            table = reader.read_json(path, parse_options=reader.ParseOptions(explicit_schema=text))
-    except (RankshotError, arrow.ArrowException, UnicodeDecodeError):
-        return None
-    flat = [x.name for x in table.schema if not arrow.types.is_nested(x.type)]
-    if not table.num_rows or len({*flat}) < len(flat):
-        return None
-    return as_frame(table.select(flat))
-
-
-def _read_arrow_columns(path: Path, places: list[int]) -> Any:
-    """Columns of a Parquet file; None if they are not all text."""
-    types = import_pyarrow().types
-    with open_parquet(path) as file:
-        fields = [file.schema_arrow.field(j) for j in places]
-        if not all(types.is_string(x.type) or types.is_large_string(x.type) for x in fields):
-            return None
-        names = [field.name for field in fields]
-        table = file.read(columns=names, use_threads=False)
-    return table.select(names) if table.num_rows else None
-
-
-def _to_columns(records: Any, what: str) -> dict[str, list[Any]]:
-    """Records, or columns as lists or as pandas writes them to JSON, as columns."""
-    columns: dict[str, list[Any]] = {}
-    if isinstance(records, Mapping) and records:
-        inner = [
-            list(each.values()) if isinstance(each, Mapping) else each for each in records.values()
-        ]
-        if (
-            all(isinstance(x, (list, tuple, np.ndarray)) for x in inner)
-            and len({*map(len, inner)}) == 1
-        ):
-            columns = {str(name): list(x) for name, x in zip(records, inner, strict=True)}
-    elif isinstance(records, (list, tuple)) and all(isinstance(x, Mapping) for x in records):
-        flat = [_keep_cells(record) for record in records]
-        names = dict.fromkeys(name for record in flat for name in record)
-        columns = {str(name): [record.get(name) for record in flat] for name in names}
-    if not columns:
-        rule = "must be a list of objects, one per row, or an object of columns of equal length"
-        raise InputError("table", records, rule, where=what)
-    return columns
-
-
-def _keep_cells(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop nested values, such as chat transcripts."""
-    return {name: x for name, x in record.items() if not isinstance(x, (list, dict))}
-
-
-def _mixes(values: list[Any]) -> bool:
-    kinds = {*map(type, values)}
-    return bool in kinds and len(kinds) > 1
-
-
-def _to_text(value: object) -> str:
-    if value is None or value != value:  # noqa: PLR0124 (NaN)
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value)

@@ -15,7 +15,7 @@ from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from hashlib import file_digest
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, short_repr
 
@@ -29,13 +29,6 @@ MAX_LINE = 2**26
 
 PATTERN = re.compile(r"[*?\[]")
 """The characters that make a file name a pattern."""
-
-
-class NamedFile(Protocol):
-    """A path, or what opens and prints like one, such as an address in an object store."""
-
-    def open(self, mode: Any = ..., /) -> Any:
-        """Return a context that opens the file."""
 
 
 def has_pattern(text: str) -> bool:
@@ -63,9 +56,16 @@ def require_ending(path: Path, endings: Collection[str]) -> str:
     return ending
 
 
+def require_regular(path: Path, parameter: str = "path") -> None:
+    """Refuse a pipe or a device: it may never end, and cannot be read twice."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(parameter, str(path), "is a pipe or a device; a file is expected")
+
+
 @contextmanager
-def open_bytes(path: NamedFile) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading; one whose name ends in .gz or .xz is unpacked."""
+    require_regular(path)
     unpack = UNPACKERS.get(Path(str(path)).suffix)
     if unpack is None:
         with path.open("rb") as stream:
@@ -80,7 +80,7 @@ def open_bytes(path: NamedFile) -> Iterator[BinaryIO]:
         ) from None
 
 
-def iterate_lines(stream: BinaryIO, path: NamedFile, longest: int) -> Iterator[tuple[int, bytes]]:
+def iterate_lines(stream: BinaryIO, path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers from 1; never hold more than one."""
     number = 0
     while line := stream.readline(longest + 1):
@@ -92,7 +92,7 @@ def iterate_lines(stream: BinaryIO, path: NamedFile, longest: int) -> Iterator[t
         yield number, line.removeprefix(MARK) if number == 1 else line
 
 
-def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]:
+def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1."""
     for number, line in iterate_lines(stream, path, MAX_LINE):
         try:

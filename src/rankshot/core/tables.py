@@ -1,28 +1,19 @@
-"""Tables of named columns: CSV and Parquet, read and written a few rows at a time; data frames.
+"""Files of tables, CSV and Parquet, and data frames; `Table` in `core/columns.py` reads them all.
 
-`read_batches` yields rows as lists of text and numbers; `ColumnReader` in `core/columns.py` reads
-whole columns.
-
-Scores, predictions, true labels, votes, similarities and hit counts are such tables. Their modules
-say which columns they have; all reading and writing is here. Messages name the file, the line
-(CSV) or the row (Parquet, counted from 0), and the column.
+Scores, predictions, true labels, votes, similarities and hit counts are such tables. Messages name
+the file, the line (CSV) or the row (Parquet, counted from 0), and the column.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
-from itertools import chain, islice
-from math import inf, isfinite
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +27,6 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.files import (
-    NamedFile,
     decode_lines,
     open_bytes,
     replace_file,
@@ -47,8 +37,6 @@ ID, LABEL, FEATURES = "id", "label", "features"
 TABLE_ENDINGS = (".csv", ".parquet")
 FRAMES = ("pandas", "polars", "pyarrow")
 """What a result becomes as a data frame: the first that is installed."""
-BATCH_CELLS = 2**19
-"""Cells in a batch, about: four megabytes of numbers."""
 GROUP_CELLS = 2**19
 """Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
 TEXT_CELLS = 2**14
@@ -57,69 +45,8 @@ READ_AHEAD_BYTES = 2**16
 """What is read ahead for each column of a Parquet file. By default, PyArrow reads a whole row
 group ahead, and most files have only one."""
 
-Columns = Sequence[str | int]
-"""Columns by their names, or by their positions."""
 
-
-class NumberCheck(NamedTuple):
-    """What numbers must be.
-
-    Attributes
-    ----------
-    text : str
-        The rule in words.
-    limit : float
-        All must be smaller in size than this.
-    allow_missing : bool
-        Whether cells may be empty, or NaN.
-    """
-
-    text: str = "expected a finite number"
-    limit: float = inf
-    allow_missing: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    places : sequence of int
-        The line of each row (CSV), or its number from 0 (Parquet).
-    names : sequence of str
-        The names of the columns of text.
-    texts : list of lists of str
-        The columns of text; a missing cell is empty.
-    numbers : array of shape (n, m)
-        The columns of numbers; a missing cell is NaN.
-    features : array of shape (n, d), optional
-        The column of lists of numbers.
-    """
-
-    path: NamedFile
-    places: Sequence[int]
-    names: Sequence[str]
-    texts: list[list[str]]
-    numbers: NDArray[np.floating]
-    features: NDArray[Any] | None = None
-
-    def where(self, row: int) -> str:
-        """File and line or number of a row of the batch, for messages."""
-        return f"{self.path}:{'' if type(self.places) is array else ' row '}{self.places[row]}"
-
-    def require_text(self, j: int) -> list[str]:
-        """Column of text, or raise for its first empty cell."""
-        if "" in self.texts[j]:
-            raise InputError(
-                repr(self.names[j]), NO_VALUE, "is empty", where=self.where(self.texts[j].index(""))
-            )
-        return self.texts[j]
-
-
-def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int:
+def find_column(columns: Sequence[str], name: str, path: Path | str) -> int:
     """Position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
@@ -136,114 +63,6 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int
 def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
     """Names as an array of Python text."""
     return np.array(names, dtype=object)
-
-
-# -------------------------------------------------------------------- reading
-
-
-def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | None]:
-    """Names of the columns, and the number of rows; None for CSV that has some.
-
-    With ``strip``, blanks around the names do not count.
-    """
-    if path.suffix == ".parquet":
-        with open_parquet(path) as file:
-            names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
-    else:
-        with closing(iterate_rows(path)) as rows:
-            names = next(rows)[1]
-            n_rows = None if next(rows, None) else 0
-    return [name.strip() for name in names] if strip else names, n_rows
-
-
-def read_batches(
-    path: Path,
-    texts: Columns,
-    numbers: Columns = (),
-    *,
-    rule: NumberCheck = NumberCheck(),  # noqa: B008 (it cannot change)
-    batch_rows: int | None = None,
-    strip: bool = False,
-    odd: dict[str, None] | None = None,
-    features: str | None = None,
-) -> Iterator[Batch]:
-    """Yield the rows of a table in batches: Parquet by its ending, any other file as CSV.
-
-    Columns are given by name or position; whatever ``texts`` holds becomes text. With ``strip``,
-    blanks around names of columns and around text do not count. Columns of CSV are separated by
-    commas, tabs or semicolons; see `iterate_rows` for ``odd``. ``features`` is a column of lists of
-    numbers, in Parquet.
-    """
-    size = batch_rows or max(1, BATCH_CELLS // max(1, len(texts) + len(numbers)))
-    if path.suffix == ".parquet":
-        read = partial(_read_parquet, features=features)
-    else:
-        read = partial(_read_csv, odd=odd)
-    for names, batch in read(path, texts, numbers, rule, size, strip=strip):
-        require_numbers(batch.numbers, rule, batch.where, names.__getitem__)
-        if strip:
-            batch.texts[:] = [[cell.strip() for cell in column] for column in batch.texts]
-        yield batch
-
-
-def read_table(path: Path, texts: Columns, *others: Any, **options: Any) -> Batch:
-    """All rows of a table, for which `read_batches` takes the same arguments, as one batch.
-
-    A table without rows raises an error.
-    """
-    batches = list(read_batches(path, texts, *others, **options))
-    if not batches:
-        raise InputError("table", NO_VALUE, "has no rows", where=str(path))
-    if len(batches) == 1:
-        return batches[0]
-    places = batches[0].places
-    if isinstance(places, array):
-        places = array("q", chain.from_iterable(batch.places for batch in batches))
-    else:
-        places = range(batches[-1].places[-1] + 1)
-    columns = zip(*(batch.texts for batch in batches), strict=True)
-    return replace(
-        batches[0],
-        places=places,
-        texts=[list(chain.from_iterable(parts)) for parts in columns],
-        numbers=np.concatenate([batch.numbers for batch in batches]),
-    )
-
-
-def _find_places(
-    header: list[str], wanted: Columns, path: Path, *, strip: bool
-) -> tuple[list[int], list[str]]:
-    """Positions and names of columns."""
-    columns = [name.strip() for name in header] if strip else header
-    # Not by `find_column` for each of thousands.
-    is_distinct = len({*columns}) == len(columns)
-    once: dict[str | int, int] = {name: j for j, name in enumerate(columns) if is_distinct}
-    places = [
-        j if isinstance(j, int) else find_column(columns, j, path)
-        for j in (once.get(one, one) for one in wanted)
-    ]
-    return places, [columns[j] for j in places]
-
-
-def require_numbers(
-    values: NDArray[np.floating],
-    rule: NumberCheck,
-    where: Callable[[int], str],
-    name: Callable[[int], str],
-) -> None:
-    """Raise for the first number that breaks a rule, in a row ``where`` and a column ``name``."""
-    # The extremes are NaN if any number is, and need no temporary array of the same size.
-    if not values.size or (values.max() < rule.limit and values.min() > -rule.limit):
-        return
-    odd = ~(np.abs(values) < rule.limit)
-    if rule.allow_missing:
-        odd &= ~np.isnan(values)
-    if odd.any():
-        row, j = map(int, np.argwhere(odd)[0])
-        value = values[row, j]
-        size = f"numbers must be less than {rule.limit:g} in absolute value"
-        text = size if isfinite(value) else rule.text
-        raise InputError(repr(name(j)), float(value), f"is invalid: {text}", where=where(row))
 
 
 # -------------------------------------------------------------------- CSV
@@ -317,64 +136,6 @@ def read_separator(path: Path) -> str:
     return find_separator(begin[-1]) if begin else ","
 
 
-def _read_csv(
-    path: Path,
-    texts: Columns,
-    numbers: Columns,
-    rule: NumberCheck,
-    size: int,
-    *,
-    strip: bool,
-    odd: dict[str, None] | None = None,
-) -> Iterator[tuple[list[str], Batch]]:
-    """Yield batches, each with the names of its columns of numbers."""
-    with closing(iterate_rows(path, odd)) as rows:
-        _, header = next(rows)
-        text_places, text_names = _find_places(header, texts, path, strip=strip)
-        places, names = _find_places(header, numbers, path, strip=strip)
-        take_texts, take_numbers = _choose(text_places), _choose(places)
-        commas: bool | None = None
-        while True:
-            # Numbers without objects around them: a batch of text would take far more memory.
-            lines, cells, values = array("q"), [], array("d")
-            for line, row in islice(rows, size):
-                cells.append(take_texts(row))
-                try:
-                    values.extend(map(float, take_numbers(row)))
-                except ValueError:
-                    del values[len(lines) * len(places) :]
-                    commas = read_separator(path) == ";" if commas is None else commas
-                    for j, name in zip(places, names, strict=True):
-                        try:
-                            values.append(_parse_number(row[j], rule, decimal_commas=commas))
-                        except ValueError:
-                            text = row[j] if row[j].strip() else "empty"
-                            raise InputError(
-                                repr(name), text, f"is invalid: {rule.text}", where=f"{path}:{line}"
-                            ) from None
-                lines.append(line)
-            if not lines:
-                return
-            columns = list(map(list, zip(*cells, strict=True)))
-            matrix = np.array(values).reshape(len(lines), len(places))
-            yield names, Batch(path, lines, text_names, columns, matrix)
-
-
-def _choose(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
-    """Function that takes some cells of a row."""
-    first = places[0] if places else 0
-    if places == list(range(first, first + len(places))):
-        return itemgetter(slice(first, first + len(places)))
-    return itemgetter(*places)
-
-
-def _parse_number(cell: str, rule: NumberCheck, *, decimal_commas: bool) -> float:
-    """Number in a cell; `ValueError` if there is none, and none may be missing."""
-    if rule.allow_missing and not cell.strip():
-        return np.nan
-    return float(cell.replace(",", ".") if decimal_commas else cell)
-
-
 # -------------------------------------------------------------------- Parquet
 
 
@@ -384,25 +145,20 @@ def import_pyarrow(module: str = "pyarrow") -> Any:
 
 
 @contextmanager
-def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any]:
+def open_parquet(path: Path) -> Iterator[Any]:
     """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file.
 
     Where pages have checksums, as in all files that we write, damage is found.
-
-    With ``dictionaries``, columns of text are read as numbers of a dictionary.
     """
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
-        with path.open("rb") as stream:
-            options: dict[str, Any] = {"buffer_size": READ_AHEAD_BYTES, "pre_buffer": False}
-            options["page_checksum_verification"] = True
-            file = parquet.ParquetFile(stream, **options)
-            if dictionaries:
-                columns = (file.schema.column(i) for i in range(len(file.schema)))
-                texts = [column.path for column in columns if column.logical_type.type == "STRING"]
-                options |= {"metadata": file.metadata, "read_dictionary": texts}
-                file = parquet.ParquetFile(stream, **options)
-            yield file
+        with open_bytes(path) as stream:
+            yield parquet.ParquetFile(
+                stream,
+                buffer_size=READ_AHEAD_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -415,95 +171,12 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
         ) from None
 
 
-def _read_parquet(
-    path: Path,
-    texts: Columns,
-    numbers: Columns,
-    rule: NumberCheck,
-    size: int,
-    *,
-    strip: bool,
-    features: str | None = None,
-) -> Iterator[tuple[list[str], Batch]]:
-    """Yield batches, each with the names of its columns of numbers."""
-    is_nested = import_pyarrow().types.is_nested
-    with open_parquet(path) as file:
-        schema = file.schema_arrow
-        # Arrow makes this list each time it is asked for.
-        all_names = schema.names
-        text_places, text_names = _find_places(all_names, texts, path, strip=strip)
-        places, names = _find_places(all_names, numbers, path, strip=strip)
-        for j in text_places:
-            if is_nested(schema.types[j]):
-                raise InputError(
-                    "column", all_names[j], f"holds {schema.types[j]}, not text", where=str(path)
-                )
-        require_number_types(schema, places, path, allow_missing=rule.allow_missing)
-        wanted = [all_names[j] for j in sorted({*text_places, *places})]
-        # Names may occur twice where all columns are wanted; then they are taken by position.
-        takes_all = features is None and len(wanted) == len(all_names)
-        keys: Sequence[Any] = range(len(all_names)) if takes_all else all_names
-        listed = [] if features is None else [features]
-        row = 0
-        for batch in file.iter_batches(size, columns=None if takes_all else [*wanted, *listed]):
-            n = batch.num_rows
-            columns = [_read_texts(batch.column(keys[j])) for j in text_places]
-            matrix = read_matrix([batch.column(keys[j]) for j in places], n)
-            more = None if features is None else _read_lists(batch.column(features), features, path)
-            yield names, Batch(path, range(row, row + n), text_names, columns, matrix, more)
-            row += n
-        if row != file.metadata.num_rows:
-            raise InputError(
-                "file",
-                NO_VALUE,
-                f"is damaged: it has {row} rows instead of {file.metadata.num_rows}",
-                where=str(path),
-            )
-
-
-def require_number_types(
-    schema: Any, columns: Columns, path: NamedFile, *, allow_missing: bool = False
-) -> None:
-    """Raise for the first of the columns that does not hold numbers.
-
-    With ``allow_missing`` a column may also be empty throughout, or hold booleans.
-    """
-    types = import_pyarrow().types
-    for column in columns:
-        field = schema.field(column)
-        kind = field.type
-        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-        if not (is_number or (allow_missing and (types.is_null(kind) or types.is_boolean(kind)))):
-            raise InputError("column", field.name, f"holds {kind}, not numbers", where=str(path))
-
-
-def _read_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
-    """Column of lists of numbers, all of one length, as a matrix."""
-    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
-    if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in "fiu":
-        raise InputError(
-            "column", name, "must have lists of numbers, all of one length", where=str(path)
-        )
-    return flat.reshape(len(column), -1)
-
-
-def _read_texts(column: Any) -> list[str]:
-    texts: list[str] = column.cast(import_pyarrow().string(), safe=False).fill_null("").to_pylist()
-    return texts
-
-
-def _common_dtype(types: Sequence[Any]) -> np.dtype[Any]:
-    """Type float32 if all columns of Arrow have it, else float64."""
-    single = {*types} == {import_pyarrow().float32()}
-    return np.dtype(np.float32 if single else np.float64)
-
-
-def read_matrix(
-    columns: Sequence[Any], n: int, dtype: np.dtype[Any] | None = None
-) -> NDArray[np.floating]:
-    """Arrow columns of numbers side by side."""
-    matrix = np.empty((n, len(columns)), dtype or _common_dtype([one.type for one in columns]))
-    kind = import_pyarrow().from_numpy_dtype(matrix.dtype)
+def read_matrix(columns: Sequence[Any], n: int) -> NDArray[np.floating]:
+    """Arrow columns of numbers side by side: float32 if all columns are, else float64."""
+    arrow = import_pyarrow()
+    is_single = {column.type for column in columns} == {arrow.float32()}
+    matrix = np.empty((n, len(columns)), np.float32 if is_single else np.float64)
+    kind = arrow.from_numpy_dtype(matrix.dtype)
     for j, column in enumerate(columns):
         matrix[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
     return matrix

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import ColumnReader, is_records
+from rankshot.core.columns import Table, is_records, open_table
 from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.tables import as_frame
 from rankshot.leaderboards.judgements import unfold_judgements
@@ -23,6 +23,7 @@ from rankshot.ranking.ranking_files import (
     TABLE_ARGUMENTS,
     VOTE_ARGUMENTS,
     has_rankings,
+    read_missing,
     read_with_layout,
     require_arguments,
     split_names,
@@ -195,7 +196,7 @@ def read_votes(
     layout = named.pop("layout", None)
     wanted = {*named, *(columns or {})} & VOTE_ARGUMENTS or outcomes or names
     is_file = isinstance(votes, (str, Path)) and has_rankings(Path(votes))
-    table = None if is_file else ColumnReader(votes, split_names(missing), on_error)
+    table = None if is_file else open_table(votes, read_missing(missing), on_error)
     is_known = bool(wanted or layout)
     are_others = table is not None and not (is_known or is_votes(table))
     if table is None or are_others or layout not in {None, "votes"}:
@@ -264,7 +265,7 @@ def _of_rankings(
 # ---- Covariates
 
 
-def _find_covariate(table: ColumnReader, name: str) -> list[str]:
+def _find_covariate(table: Table, name: str) -> list[str]:
     """Return the columns of a covariate: its own, that of each item, or none for the position."""
     pair = [f"{name}_a", f"{name}_b"]
     if name in table.columns:
@@ -279,9 +280,7 @@ def _find_covariate(table: ColumnReader, name: str) -> list[str]:
     )  # fmt: skip
 
 
-def _read_covariates(
-    table: ColumnReader, pair_of: Mapping[str, list[str]], found: TableOfVotes
-) -> Floats:
+def _read_covariates(table: Table, pair_of: Mapping[str, list[str]], found: TableOfVotes) -> Floats:
     """Return one column per covariate, those of the winner minus those of the loser."""
     X = np.ones((len(found.rankings), len(pair_of)))
     for k, pair in enumerate(pair_of.values()):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
+from rankshot.core.columns import Coded, RowChecks, Table, plain_name
 from rankshot.core.errors import InputError, quote_names, short_repr
 from rankshot.core.validation import as_names
 from rankshot.ranking.column_meanings import (
@@ -81,7 +81,7 @@ Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
 
 
 def read_ballots(
-    table: ColumnReader,
+    table: Table,
     items: Iterable[object] | None,
     kind: Kind,
     layout: str | None,
@@ -112,8 +112,8 @@ def read_ballots(
     others = () if ignore == [] else ("name", "id", "response_id")
     rater = None if is_alone else meanings.find("rater", others)
     named = {"raters": rater, "targets": target}
-    labels = {what: table.read_texts([name])[0] for what, name in named.items() if name}
-    checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
+    labels = {what: table.read_coded(name)[0] for what, name in named.items() if name}
+    checks = RowChecks(table, table.read_coded(table.columns[0])[0].codes.size)
     options: dict[str, Any] = {"kind": kind, "known": item_names, "checks": checks}
     if item and value:
         is_score = "score" in columns or ("rank" not in columns and _is_score(value))
@@ -195,7 +195,7 @@ class _WideTable:
 
     def __init__(
         self,
-        table: ColumnReader,
+        table: Table,
         columns: list[str],
         layout: str | None,
         *,
@@ -209,7 +209,7 @@ class _WideTable:
         self._is_decided, self._is_inferred = are_chosen or known is not None, layout is None
         if known and layout != "orders" and {*known} <= {*columns}:
             columns = list(known)
-        read = dict(zip(columns, table.read_texts(columns), strict=True)) if columns else {}
+        read = dict(zip(columns, table.read_coded(*columns), strict=True)) if columns else {}
         self._cells = {name: x for name, x in read.items() if not _are_row_numbers(name, x)}
         self._has_missing = has_missing
         if not self._cells:
@@ -411,7 +411,7 @@ class _WideTable:
             self._refuse(what, [self.columns[odd[0]]])
 
 
-def _refuse_codes(table: ColumnReader, numbers: NDArray[np.float64], names: list[str]) -> None:
+def _refuse_codes(table: Table, numbers: NDArray[np.float64], names: list[str]) -> None:
     """Raise for a number that may stand for a missing value."""
     values = np.unique(numbers[np.isfinite(numbers)])
     is_code = np.isin(values, CODES)
@@ -428,7 +428,7 @@ def _refuse_codes(table: ColumnReader, numbers: NDArray[np.float64], names: list
             )  # fmt: skip
 
 
-def _refuse_best_zero(table: ColumnReader, places: NDArray[np.float64]) -> None:
+def _refuse_best_zero(table: Table, places: NDArray[np.float64]) -> None:
     """Raise if each ballot has one 0, with 1, 2, … after it: it may be the best place."""
     zeros = (places == 0).sum(axis=1)
     has_more = (places == 1).any(axis=1)
@@ -468,7 +468,7 @@ class _LongTable:
 
     def __init__(
         self,
-        table: ColumnReader,
+        table: Table,
         item: str,
         value: str,
         layout: str,
@@ -481,7 +481,7 @@ class _LongTable:
     ) -> None:
         self._table, self._value, self._kind, self._known = table, value, kind, known
         self.layout = layout
-        items, cells = table.read_texts([item, value])
+        items, cells = table.read_coded(item, value)
         refuse_no_items(table, item, items, {*(known or ())})
         self._items = items
         self._numbers, is_text = table.parse_numbers(cells)

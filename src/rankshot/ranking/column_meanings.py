@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from rankshot.core.columns import Coded, ColumnReader, plain_name
+from rankshot.core.columns import Coded, Table, plain_name
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.tables import find_column
 
@@ -119,7 +119,7 @@ class Meanings:
 
     Parameters
     ----------
-    table : ColumnReader
+    table : Table
     named : dict
         The column of each role that the caller named.
     ignore : iterable of str, optional
@@ -130,7 +130,7 @@ class Meanings:
 
     def __init__(
         self,
-        table: ColumnReader,
+        table: Table,
         named: Mapping[str, str | None],
         ignore: Iterable[str] | None = None,
         *,
@@ -171,7 +171,7 @@ class Meanings:
         if len(found) > 1:
             self.ask(role, found)
         if role == "cluster" and found:
-            n = 0 if self.table.is_unique(found[0]) else _count(self.table.read_texts(found)[0])
+            n = 0 if self.table.is_unique(found[0]) else _count(self.table.read_coded(*found)[0])
             if 1 < n < FEW_CLUSTERS:
                 self.ask(role, found, "category")
             found = found if n > 1 else []
@@ -215,7 +215,7 @@ class Meanings:
 
     def _leave_out_alike(self, names: list[str]) -> list[str]:
         """Leave out columns that say no more than another: constant, unique or with equal parts."""
-        read = dict(zip(names, self.table.read_texts(names), strict=True))
+        read = dict(zip(names, self.table.read_coded(*names), strict=True))
         n = read[names[0]].codes.size
         telling = [name for name in names if 1 < _count(read[name]) < n] or names[:1]
         first = read[telling[0]]
@@ -227,7 +227,7 @@ class Meanings:
 
     def _may_be(self, role: str, name: str) -> bool:
         """Whether cells fit a role: counts are whole numbers, and names of raters come again."""
-        (column,) = self.table.read_texts([name])
+        (column,) = self.table.read_coded(name)
         values, is_text = self.table.parse_numbers(column)
         if role == "count":
             is_whole = not is_text.any() and bool(np.all((values >= 0) & (values % 1 == 0)))
@@ -244,7 +244,7 @@ def _count(column: Coded) -> int:
     return int(np.unique(column.codes).size)
 
 
-def refuse_cells(table: ColumnReader, column: str, odd: str, what: str) -> NoReturn:
+def refuse_cells(table: Table, column: str, odd: str, what: str) -> NoReturn:
     """Raise for a text in a column of items that may not be an item."""
     raise InputError(
         "missing", odd, f"stands in the column {quote_names([column])}, and may be {what}",
@@ -262,7 +262,7 @@ NO_ITEMS = {
 """What stands in ballots in place of an item, as `plain_name` writes it."""
 
 
-def refuse_no_items(table: ColumnReader, column: str, cells: Coded, known: set[str]) -> None:
+def refuse_no_items(table: Table, column: str, cells: Coded, known: set[str]) -> None:
     """Raise for words such as "over vote" among items that the caller did not list."""
     for label in cells.labels:
         if plain_name(label) in NO_ITEMS and label not in known:

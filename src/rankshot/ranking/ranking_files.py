@@ -18,8 +18,9 @@ import numpy as np
 from rankshot.core.arrays import row_blocks
 from rankshot.core.columns import (
     COLUMN_ENDINGS,
-    ColumnReader,
+    MISSING,
     find_readable,
+    open_table,
     warn_of_skipped,
 )
 from rankshot.core.errors import (
@@ -29,7 +30,7 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
+from rankshot.core.files import PACKED, read_lines, replace_file, require_ending
 from rankshot.core.tables import as_frame, find_column, import_pyarrow, open_parquet
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
@@ -182,7 +183,7 @@ def read_with_layout(
         reader = _RecordReader(where, items, kind, rater)
         return reader.build(records, lambda row: f"{where}: row {row}"), reader.reading()
     ignored, outcomes = split_names(ignore), named.pop("outcomes", None)
-    table = ColumnReader(path, split_names(missing), on_error)
+    table = open_table(path, read_missing(missing), on_error)
     of_votes = {*named} & VOTE_ARGUMENTS or ({"outcomes"} if outcomes else set())
     is_complete = columns is not None
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
@@ -218,6 +219,12 @@ def split_names(names: str | Iterable[str] | None) -> list[str] | None:
     if names is None or not isinstance(names, str):
         return None if names is None else [*names]
     return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def read_missing(missing: str | Iterable[str] | None) -> set[str]:
+    """Texts of missing cells: the usual ones and those given, or only empty cells if given none."""
+    given = split_names(missing)
+    return {""} if given == [] else MISSING | {*(given or ())}
 
 
 def _find_records(table: object) -> list[Any] | None:
@@ -341,7 +348,7 @@ class _RecordReader:
 
     def __init__(
         self,
-        path: NamedFile | str,
+        path: Path | str,
         items: Iterable[object] | None,
         kind: Kind | None,
         rater: str | None,
@@ -525,7 +532,7 @@ def write_jsonl(rankings: Rankings, stream: TextIO) -> None:
 # ---- Parquet
 
 
-def _read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
+def _read_item_names(file: Any, path: Path) -> tuple[str, ...] | None:
     """Items that the metadata of a file name; None if they do not."""
     text = (file.metadata.metadata or {}).get(ITEMS_KEY)
     try:
@@ -536,7 +543,7 @@ def _read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
         ) from None
 
 
-def _find_fields(schema: Any, path: NamedFile) -> list[str]:
+def _find_fields(schema: Any, path: Path) -> list[str]:
     """Columns to read; an error for one that is nearly one of ours, and for rankings of a type."""
     for name in schema.names:
         _refuse_misspelt_field(name, str(path))

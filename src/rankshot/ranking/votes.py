@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
+from rankshot.core.columns import Coded, RowChecks, Table, plain_name
 from rankshot.core.errors import (
     InputError,
     format_count,
@@ -86,7 +86,7 @@ class TableOfVotes(NamedTuple):
     reading: Reading
 
 
-def is_votes(table: ColumnReader) -> bool:
+def is_votes(table: Table) -> bool:
     """Whether a table looks like one of votes between two items."""
     sides = _find_sides(table)
     told = table.find(("winner", *WINNERS)) or len(table.find(ONE_HOT[:2])) == 2
@@ -95,7 +95,7 @@ def is_votes(table: ColumnReader) -> bool:
     return bool((sides and told) or (table.find(["winner"]) and table.find(["loser"])))
 
 
-def _find_sides(table: ColumnReader) -> list[tuple[str, str]]:
+def _find_sides(table: Table) -> list[tuple[str, str]]:
     """Return the columns that may be those of two items; with a third they are something else."""
     pairs = ((pair, table.find(pair)) for pair in SIDES)
     third = {"b": "c", "2": "3"}
@@ -162,7 +162,7 @@ def _find_columns(found: Meanings) -> _Columns:
 
 def _has_ties(found: Meanings, name: str) -> bool:
     """Whether cells are words for ties, and otherwise for votes that are none."""
-    labels = {label.lower() for label in found.table.read_texts([name])[0].labels if label}
+    labels = {label.lower() for label in found.table.read_coded(name)[0].labels if label}
     ties = {label for label in labels if WORDS.get(label) == TIE}
     if ties and not labels <= DECIDED | {*WORDS}:
         found.ask("tie", [name])
@@ -170,7 +170,7 @@ def _has_ties(found: Meanings, name: str) -> bool:
 
 
 def read_votes(
-    table: ColumnReader,
+    table: Table,
     items: Iterable[object] | None = None,
     *,
     outcomes: str | None = None,
@@ -192,7 +192,7 @@ def read_votes(
     id_column = found.find_one(IDS, "id")
     prompt = found.find("cluster") if cluster else None
     wanted = [x for x in (first, second, told, tie, *marks, rater, category, prompt) if x]
-    read = dict(zip(wanted, table.read_texts(wanted), strict=True))
+    read = dict(zip(wanted, table.read_coded(*wanted), strict=True))
     checks = RowChecks(table, read[first].codes.size)
     known = None if items is None else as_names(items)
     for name in (first, second):
@@ -278,7 +278,7 @@ def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]
 
 
 def _find_outcomes(
-    table: ColumnReader,
+    table: Table,
     name: str,
     column: Coded,
     sides: tuple[str, str],
@@ -334,7 +334,7 @@ def _find_outcomes(
 
 
 def _read_numbers(
-    table: ColumnReader, name: str, first: str, values: dict[str, float], how: str | None
+    table: Table, name: str, first: str, values: dict[str, float], how: str | None
 ) -> dict[str, int]:
     """Return the outcome of each label that is a number; raise if it may be one of two."""
     own = {*values.values()}
@@ -353,7 +353,7 @@ def _read_numbers(
     return readings[0] if readings else {}
 
 
-def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnReader) -> None:
+def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: Table) -> None:
     """Raise for a word for a tie among winners, in a table of winners and losers."""
     words = {label for label in first.labels if WORDS.get(label.lower()) == TIE}
     if odd := words - {*second.labels}:
@@ -367,7 +367,7 @@ def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnRea
 
 
 def read_weights(
-    table: ColumnReader, weight: str | None, count: str | None, checks: RowChecks
+    table: Table, weight: str | None, count: str | None, checks: RowChecks
 ) -> NDArray[np.float64]:
     """Return how much rows of votes or ballots count, from how often each was given and its weight.
 
@@ -383,11 +383,11 @@ def read_weights(
 
 
 def _read_weight(
-    table: ColumnReader, name: str | None, checks: RowChecks, *, is_count: bool
+    table: Table, name: str | None, checks: RowChecks, *, is_count: bool
 ) -> NDArray[np.float64]:
     if name is None:
         return np.ones(checks.kept.size)
-    (column,) = table.read_texts([name])
+    (column,) = table.read_coded(name)
     values = table.parse_numbers(column)[0]
     is_odd = ~((values >= 0) & (values < np.inf)) | (is_count & (values % 1 != 0))
     rule = "a count must be a whole number" if is_count else "a weight must be a number"
@@ -396,7 +396,7 @@ def _read_weight(
 
 
 def _check_copies(
-    table: ColumnReader,
+    table: Table,
     name: str | None,
     is_named: bool,  # noqa: FBT001
     beside: list[NDArray[np.integer]],
@@ -409,7 +409,7 @@ def _check_copies(
     """
     if name is None or table.is_unique(name):
         return
-    (column,) = table.read_texts([name])
+    (column,) = table.read_coded(name)
     number = number_rows([column.codes, *([] if is_named else beside)], column.codes.size)
     is_copy = np.ones(number.size, bool)
     is_copy[find_first(number)] = False
@@ -420,7 +420,7 @@ def _check_copies(
     def describe(row: int) -> str:
         return f"{name!r} is {column.text(row)!r}, as in an earlier row"
 
-    if table.skips:
+    if table.odd is not None:
         checks.check(is_copy, describe)
         return
     row = int(np.argmax(is_copy))

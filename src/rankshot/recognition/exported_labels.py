@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, quote_names
-from rankshot.core.tables import ID, LABEL, read_columns, read_table
+from rankshot.core.tables import ID, LABEL
 
 CHOICE = "choice"
 """The column of labels in a table that Label Studio exports."""
@@ -36,13 +37,14 @@ def read_labels(path: Path) -> dict[str, str] | None:
         return _collect(_read_cvat(path), path)
     if path.suffix not in {".csv", ".parquet"} or not path.is_file():
         return None
-    columns = read_columns(path)[0]
+    table = open_table(path)
+    columns = table.columns
     label = next((name for name in (LABEL, CHOICE) if name in columns), None)
     name = next((name for name in (ID, *FILES) if name in columns), None)
     is_scores = label == LABEL and len([x for x in columns if x not in KNOWN]) > 1
     if label is None or name is None or is_scores:
         return None
-    ids, labels = read_table(path, [name, label]).texts
+    ids, labels = table.read_texts(name, label)
     return _collect(zip(ids, labels, strict=True), path)
 
 

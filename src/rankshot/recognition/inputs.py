@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from rankshot.core.columns import open_table, read_batches
 from rankshot.core.errors import InputError, short_repr
 from rankshot.core.files import hash_file, read_json_lines, read_lines
 from rankshot.core.images import ENDINGS
-from rankshot.core.tables import ID, LABEL, find_column, read_batches, read_columns
+from rankshot.core.tables import ID, LABEL, find_column
 from rankshot.core.validation import as_name
 from rankshot.recognition.model import Takes
 
@@ -190,15 +191,15 @@ def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
         raise InputError("inputs", str(path), "is a table, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
     if path.suffix == ".csv":
-        others = [name for name in read_columns(path)[0] if name != ID]
+        others = [name for name in open_table(path).columns if name != ID]
         wanted = others[0] if len(others) == 1 else wanted
     # A missing column, or an empty file, is reported now.
     next(read(path, wanted, id_prefix), None)
 
     def read_entries() -> Entries:
-        for line, name, value in read(path, wanted, id_prefix):
+        for where, name, value in read(path, wanted, id_prefix):
             if not name:
-                yield Skipped(f"{path}:{line}", "the row has no id, or its id is not text")
+                yield Skipped(where, "the row has no id, or its id is not text")
             elif not isinstance(value, str) or not value.strip():
                 yield Skipped(name, f"no text in the column {wanted!r}")
             else:
@@ -207,27 +208,30 @@ def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
     return Inputs(str(path), read_entries)
 
 
-_Row = tuple[int, str | None, object]
-"""The line of a row, its id, and its input."""
+_Row = tuple[str, str | None, object]
+"""The file and line of a row, its id, and its input."""
 
 
 def _read_csv(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
-    has_ids = ID in read_columns(path)[0]
+    has_ids = ID in open_table(path).columns
     number = 0
     # Texts may be long.
     for batch in read_batches(path, [column, ID] if has_ids else [column], batch_rows=1_000):
-        for row, value in enumerate(batch.texts[0]):
-            name = batch.texts[1][row] if has_ids else f"{id_prefix}{number}"
-            number += 1
-            yield batch.places[row], _require_id(name, batch.where(row)), value
+        (values,) = batch.read_texts(column)
+        numbered = (f"{id_prefix}{n}" for n in range(number, number + len(values)))
+        names = batch.read_texts(ID)[0] if has_ids else numbered
+        for row, (name, value) in enumerate(zip(names, values, strict=True)):
+            yield batch.where(row), _require_id(name, batch.where(row)), value
+        number += len(values)
 
 
 def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
     for number, (line, row) in enumerate(read_json_lines(path)):
+        where = f"{path}:{line}"
         if column not in row:
-            find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
+            find_column(list(map(str, row)), column, where)
         name = as_name(row.get(ID, f"{id_prefix}{number}"))
-        yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
+        yield where, None if name is None else _require_id(name, where), row[column]
 
 
 # -------------------------------------------------------------------- values in memory

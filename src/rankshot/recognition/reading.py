@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot import sources
+from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.files import read_names
-from rankshot.core.tables import ID, LABEL, as_frame, read_columns, read_table
+from rankshot.core.tables import ID, LABEL, as_frame
 from rankshot.core.validation import as_names
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
@@ -108,15 +109,13 @@ def _run_model(plan: ScoringPlan, given: Any, on_error: str) -> Labelled:
 
 def _read_table(path: Path, score_type: str = AUTO) -> Labelled:
     """A file of scores, perhaps with a column of labels."""
-    if not path.is_dir() and LABEL in (columns := read_columns(path)[0]):
-        texts = [name for name in (LABEL, ID) if name in columns]
-        items = [name for name in columns if name not in {LABEL, ID}]
-        batch = read_table(path, texts, items, rule=RULE)
-        labels = np.array([name.strip() for name in batch.texts[0]])
+    if not path.is_dir() and LABEL in (file := open_table(path)).columns:
+        items = [name for name in file.columns if name not in {LABEL, ID}]
+        labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
         rows = np.flatnonzero(labels != "")
-        found = _without_ids(_as_log(batch.numbers[rows], items))
-        if len(texts) > 1:
-            found = replace(found, ids=np.array(batch.texts[1], object)[rows])
+        found = _without_ids(_as_log(file.read_numbers(items, RULE)[rows], items))
+        if ID in file.columns:
+            found = replace(found, ids=np.array(file.read_texts(ID)[0], object)[rows])
         return Labelled(found, labels[rows])
     table = open_scores(path)
     first = next(table.batches())[1]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot import __version__
+from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.files import (
     TEMPORARY,
@@ -31,7 +32,7 @@ from rankshot.core.files import (
     replace_file,
     require_own,
 )
-from rankshot.core.tables import ID, LABEL, open_csv_writer, read_table
+from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
 from rankshot.recognition.inputs import hash_input
 from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
@@ -371,4 +372,4 @@ def _read_scores(path: Path, about: Mapping[str, Any]) -> tuple[list[str], Score
 def _read_labels(path: Path) -> NDArray[np.str_] | None:
     if not path.is_file():
         return None
-    return np.array(read_table(path, [LABEL]).texts[0]).astype(str)
+    return np.array(open_table(path).read_texts(LABEL)[0]).astype(str)

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.files import hash_file
 from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
-from rankshot.core.tables import read_columns
 from rankshot.pages.images import ImageFolder, Thumbnail
 from rankshot.recognition.inputs import INPUT_COLUMNS, Input, open_inputs
 from rankshot.zeroshot.scores import Scores
@@ -161,7 +161,7 @@ class ShownInputs:
 
 def _find_kind(place: Path) -> str:
     """Return whether a file has texts or paths, by its columns."""
-    columns = read_columns(place)[0] if place.suffix == ".csv" else [INPUT_COLUMNS["texts"]]
+    columns = open_table(place).columns if place.suffix == ".csv" else [INPUT_COLUMNS["texts"]]
     kinds = [kind for kind, column in INPUT_COLUMNS.items() if column in columns]
     if len(kinds) != 1:
         rule = "must have a column named text, or one named path"

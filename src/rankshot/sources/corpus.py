@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from rankshot.core.columns import NumberCheck, open_table
 from rankshot.core.errors import InputError, format_count
 from rankshot.core.files import read_lines
-from rankshot.core.tables import NumberCheck, read_table
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names import split_synonyms
 from rankshot.sources.similarity import Similarity
@@ -279,23 +279,25 @@ def read_hit_counts(path: str | Path) -> Similarity:
       cat: tiger > bus
     """
     path = Path(path)
-    table = read_table(path, ["target", "item"], COUNTS, rule=HIT_RULE, strip=True)
     alone: tuple[dict[str, float], dict[str, float]] = {}, {}
     shares: dict[tuple[str, str], float] = {}
-    pairs = zip(table.require_text(0), table.require_text(1), strict=True)
-    for row, (pair, counts) in enumerate(zip(pairs, table.numbers.tolist(), strict=True)):
-        where, together = table.where(row), counts[2]
+    table = open_table(path, {""})
+    pairs = zip(table.require_texts("target"), table.require_texts("item"), strict=True)
+    numbers = table.read_numbers(COUNTS, HIT_RULE).tolist()
+    for row, (pair, counts) in enumerate(zip(pairs, numbers, strict=True)):
+        together = counts[2]
         if pair in shares:
-            raise InputError("pair", pair, "occurs twice", where)
+            raise InputError("pair", pair, "occurs twice", table.where(row))
         if min(counts) < 0:
-            raise InputError("counts", min(counts), "must be 0 or more", where)
+            raise InputError("counts", min(counts), "must be 0 or more", table.where(row))
         for field, name, n, known in zip(COUNTS, pair, counts, alone, strict=False):
             before = known.setdefault(name, n)
             if together > n:
-                raise InputError(field, n, f"is less than n_both={together:.16g}", where)
+                rule = f"is less than n_both={together:.16g}"
+                raise InputError(field, n, rule, table.where(row))
             if before != n:
                 problem = f"was {before:.16g} for {name!r} in an earlier row"
-                raise InputError(field, n, problem, where)
+                raise InputError(field, n, problem, table.where(row))
         shares[pair] = 2 * together / (counts[0] + counts[1]) if all(counts[:2]) else np.nan
     values = [[shares.get((target, item), np.nan) for item in alone[1]] for target in alone[0]]
     return Similarity(values, *alone, path.stem)

@@ -19,6 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from rankshot.core.columns import read_batches
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -29,7 +30,6 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.files import decode_lines, iterate_names
-from rankshot.core.tables import read_batches
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
 
@@ -628,8 +628,8 @@ def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
     look_up: dict[str, str] = {}
     rows = (
         (batch.where(row), *cells)
-        for batch in read_batches(path, [CLASS, LOOK_UP], strip=True)
-        for row, cells in enumerate(zip(*batch.texts, strict=True))
+        for batch in read_batches(path, [CLASS, LOOK_UP], missing={""})
+        for row, cells in enumerate(zip(*batch.read_texts(CLASS, LOOK_UP), strict=True))
     )
     for where, name, words in rows:
         if not name and not words:

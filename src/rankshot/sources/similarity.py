@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.columns import NumberCheck, open_table
 from rankshot.core.errors import (
     InputError,
     RankshotError,
@@ -19,10 +20,7 @@ from rankshot.core.errors import (
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
-    NumberCheck,
     open_writer,
-    read_columns,
-    read_table,
 )
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
@@ -284,17 +282,16 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     """
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
-    columns, _ = read_columns(path)
-    place = columns.index(TARGET) if path.suffix == ".parquet" and TARGET in columns else 0
-    others = [j for j in range(len(columns)) if j != place]
-    table = read_table(path, [place], others, rule=RULE)
+    table = open_table(path)
+    has_name = path.suffix == ".parquet" and TARGET in table.columns
+    target = TARGET if has_name else table.columns[0]
+    items = [name for name in table.columns if name != target]
+    names, values = table.read_texts(target)[0], table.read_numbers(items, RULE)
     # Spreadsheets write lines without anything for empty rows.
-    is_used = np.array(table.texts[0], bool) | ~np.isnan(table.numbers).all(axis=1)
-    targets = [table.texts[0][row] for row in np.flatnonzero(is_used)]
+    is_used = np.array(names, bool) | ~np.isnan(values).all(axis=1)
+    targets = [names[row] for row in np.flatnonzero(is_used)]
     with prefix_errors(path):
-        return Similarity(
-            table.numbers[is_used], targets, [columns[j] for j in others], source or path.stem
-        )
+        return Similarity(values[is_used], targets, items, source or path.stem)
 
 
 def write_similarity(similarity: Similarity, path: str | Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
+from rankshot.core.columns import NumberCheck, open_table
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -28,18 +29,17 @@ from rankshot.core.tables import (
     ID,
     LABEL,
     TABLE_ENDINGS,
-    NumberCheck,
     PutRows,
     as_text_array,
     open_writer,
-    read_columns,
-    read_table,
 )
 from rankshot.core.validation import as_names, require_whole_number
+from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
-from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 PROBABILITY = "probability"
 RULE = NumberCheck("probabilities must be numbers")
@@ -152,7 +152,8 @@ def read_predictions(path: str | Path) -> Predictions:
     """
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
-    columns, _ = read_columns(path)
+    table = open_table(path)
+    columns = table.columns
     found = [name for name in columns if name.startswith("P(") and name.endswith(")")]
     if not found:
         raise InputError(
@@ -166,16 +167,16 @@ def read_predictions(path: str | Path) -> Predictions:
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
     known = {*targets, REJECTED}
-    table = read_table(path, [ID, LABEL], found, rule=RULE)
-    ids, labels = table.require_text(0), table.require_text(1)
+    ids, labels = table.require_texts(ID), table.require_texts(LABEL)
     for row, label in enumerate(labels):
         if label not in known:
             hint = suggest_name(label, known)
             raise InputError(
                 "label", label, f"has no column 'P({label})'{hint}", where=table.where(row)
             )
-    _require_probabilities(table.numbers, table.where, found)
-    return Predictions(as_text_array(ids), as_text_array(labels), targets, table.numbers)
+    proba = table.read_numbers(found, RULE)
+    _require_probabilities(proba, table.where, found)
+    return Predictions(as_text_array(ids), as_text_array(labels), targets, proba)
 
 
 def _require_probabilities(
@@ -282,14 +283,14 @@ def read_truth(
     """
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
-    has_ids = ID in read_columns(path)[0]
-    table = read_table(path, [LABEL, ID] if has_ids else [LABEL])
-    labels = [label if label.strip() else "" for label in table.texts[0]]
+    table = open_table(path)
+    has_ids = ID in table.columns
+    labels = [label if label.strip() else "" for label in table.read_texts(LABEL)[0]]
     if "" in labels and not partial:
         raise InputError("label", NO_VALUE, "is empty", where=table.where(labels.index("")))
     if has_ids:
         row_of: dict[str, int] = {}
-        for row, name in enumerate(table.require_text(1)):
+        for row, name in enumerate(table.require_texts(ID)):
             if (before := row_of.setdefault(name, row)) != row:
                 raise InputError(
                     "id",
@@ -365,3 +366,37 @@ def classify_to_file(
         if describe is not None:
             metadata.update(describe(counts))
     return counts
+
+
+def name_by_columns(
+    head: LinearHead | SeenAndNew, table: ScoreTable, origin: str | Path
+) -> LinearHead | SeenAndNew:
+    """Fitted head whose seen classes are called as the columns of a table.
+
+    ``origin`` is the file of the head. Columns that are not the seen classes, and features that
+    the table lacks, are errors.
+    """
+    wanted = head.inner.n_features
+    if wanted not in {0, table.n_features} and table.n_rows != 0:
+        raise InputError(
+            "scores",
+            NO_VALUE,
+            f"has {table.n_features} features, and {origin} was fitted to examples with {wanted}",
+            where=str(table.path),
+            hint="give the scores with features of the same model (.parquet)",
+        )
+    if not {*head.inner.seen} <= {*table.items}:
+        with prefix_errors(f"{origin} and {table.path}"):
+            head = head.rename_seen(read_class_labels(table.items).match_all(head.inner.seen))
+    missing = sorted({*head.inner.seen} - {*table.items})
+    unknown = sorted({*table.items} - {*head.inner.seen})
+    if missing or unknown:
+        told = [f"it has no column {quote_names(missing)}"] if missing else []
+        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
+        raise InputError(
+            "scores",
+            NO_VALUE,
+            f"needs the seen classes that {origin} was fitted for: {', '.join(told)}",
+            where=str(table.path),
+        )
+    return head

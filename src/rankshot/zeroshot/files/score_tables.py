@@ -12,15 +12,16 @@ import sys
 from array import array
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import ColumnReader
+from rankshot.core.columns import BATCH_CELLS, NumberCheck, open_table, read_batches
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -32,21 +33,16 @@ from rankshot.core.errors import (
 )
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
-    BATCH_CELLS,
     FEATURES,
     ID,
     TABLE_ENDINGS,
-    NumberCheck,
     as_text_array,
     import_pyarrow,
+    iterate_rows,
     open_parquet,
     open_writer,
-    read_batches,
-    read_columns,
-    require_numbers,
 )
 from rankshot.core.validation import as_names, require_whole_number
-from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Kind,
@@ -55,10 +51,6 @@ from rankshot.zeroshot.scores import (
     as_floats,
     n_columns,
 )
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.linear_head import LinearHead
-    from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
 ONE_VS_ONE: Literal["one-vs-one"] = "one-vs-one"
@@ -219,7 +211,8 @@ class ScoreTable:
     def _read_batches(
         self, *, features: bool
     ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
-        texts, names = [ID] if self.has_ids else [], _name_columns(self.items, self.kind)
+        names = _name_columns(self.items, self.kind)
+        columns = [*[ID][: self.has_ids], *names, *[FEATURES][:features]]
         own = self.items, self.kind, self.has_ids, self.n_features
         for path in _list_parts(self.path):
             if path != self.header_of:
@@ -229,15 +222,11 @@ class ScoreTable:
                     raise InputError(
                         "columns", NO_VALUE, "differ from those of the first table", where=str(path)
                     )
-            for batch in read_batches(
-                path, texts, names, rule=RULE, batch_rows=self.batch_rows,
-                features=FEATURES if features else None,
-            ):  # fmt: skip
-                ids, lists = as_text_array(batch.require_text(0)) if texts else None, None
-                if batch.features is not None:
-                    lists = as_floats(batch.features)
-                    require_numbers(lists, FEATURE_RULE, batch.where, "feature {}".format)
-                yield ids, Scores.from_validated(batch.numbers, self.items, self.kind, lists)
+            for batch in read_batches(path, columns, self.batch_rows):
+                ids = as_text_array(batch.require_texts(ID)) if self.has_ids else None
+                lists = as_floats(batch.read_lists(FEATURES, FEATURE_RULE)) if features else None
+                values = batch.read_numbers(names, RULE)
+                yield ids, Scores.from_validated(values, self.items, self.kind, lists)
 
 
 def open_scores(
@@ -311,7 +300,8 @@ def _list_parts(path: Path) -> list[Path]:
 def _read_header(path: Path) -> Header:
     kind: Kind = "multiclass"
     if path.suffix != ".parquet":
-        columns, n_rows = read_columns(path)
+        with closing(iterate_rows(path)) as rows:
+            columns, n_rows = next(rows)[1], None if next(rows, None) else 0
         return _find_items(columns, path), kind, ID in columns, 0, n_rows
     types = import_pyarrow().types
     with open_parquet(path) as file:
@@ -482,7 +472,7 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
         scores = make(raw.columns, table.items, kind)
     except RowError as error:
         row, path = rows[error.row], table.path
-        where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
+        where = open_table(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
         raise RankshotError(
             f"{where}{error.problem}; if they were rounded, write more digits; if some classes "
             "were left out, divide each row by its sum; otherwise, give the correct score type "
@@ -492,60 +482,3 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     if raw.features is None and evidence is None:
         return scores
     return scores.with_blocks(features=raw.features, evidence=evidence)
-
-
-# -------------------------------------------------------------------- names of columns
-
-
-def find_columns(names: Iterable[str], table: ScoreTable, origin: str | Path) -> dict[str, str]:
-    """Column that each name means, for names that are not columns.
-
-    Names that mean no column, or several, are left out. ``origin`` is the file of the names.
-    """
-    names = dict.fromkeys(names)
-    if names.keys() <= set(table.items):
-        return {}
-    with prefix_errors(f"{origin} and {table.path}"):
-        found = read_class_labels(table.items).match_all(names)
-    return {name: column for name, column in found.items() if name != column}
-
-
-def rename_all(names: Sequence[str], column_of: dict[str, str]) -> tuple[str, ...]:
-    """Names with some of them replaced."""
-    return tuple(column_of.get(name, name) for name in names)
-
-
-def name_by_columns(
-    head: LinearHead | SeenAndNew, table: ScoreTable, origin: str | Path
-) -> tuple[LinearHead | SeenAndNew, dict[str, str]]:
-    """Fitted head whose seen classes are called as the columns, and the new names.
-
-    Raises
-    ------
-    RankshotError
-        If the columns are not the seen classes; it names those that are missing or unknown. Or if
-        the table lacks the features that the head needs.
-    """
-    wanted = head.inner.n_features
-    if wanted not in {0, table.n_features} and table.n_rows != 0:
-        raise InputError(
-            "scores",
-            NO_VALUE,
-            f"has {table.n_features} features, and {origin} was fitted to examples with {wanted}",
-            where=str(table.path),
-            hint="give the scores with features of the same model (.parquet)",
-        )
-    column_of = find_columns(head.inner.seen, table, origin)
-    named = head.rename_seen(column_of) if column_of else head
-    missing = sorted(set(named.inner.seen) - set(table.items))
-    unknown = sorted(set(table.items) - set(named.inner.seen))
-    if missing or unknown:
-        told = [f"it has no column {quote_names(missing)}"] if missing else []
-        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
-        raise InputError(
-            "scores",
-            NO_VALUE,
-            f"needs the seen classes that {origin} was fitted for: {', and '.join(told)}",
-            where=str(table.path),
-        )
-    return named, column_of
