@@ -402,7 +402,7 @@ def fill(place: Path) -> None:
             for number, question in enumerate(rng.sample(study.questions, N_EACH), 1):
                 shown = rng.sample(question.items, N_SHOWN)
                 answer = rng.sample(shown, 5)
-                times = {"shown_at": now - 20.0, "answered_at": now - 10.0}
+                times = {"seconds": 10.0, "answered_at": now - 10.0}
                 texts = {"shown": json.dumps(shown), "answer": json.dumps(answer)}
                 key = {"rater": rater, "number": number, "question": question.key, "repeat": 0}
                 rows.append({**key, **texts, **times})

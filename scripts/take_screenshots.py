@@ -30,7 +30,7 @@ import rankshot
 from rankshot.datasets import CIFAR_SENSES, class_names, load_cifar, load_panel, load_thumbnails
 from rankshot.review.learning import Learner
 from rankshot_survey import new_study
-from rankshot_survey.store.participation import CurrentQuestion, Participation, Submission
+from rankshot_survey.store.participation import CurrentQuestion, Participation
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
@@ -199,7 +199,7 @@ def simulate(study, database, n_people=16):
             is_hasty = person in {5, 11}
             now += 1.5 if is_hasty else rng.uniform(9, 25)
             places = draw_places(asked, rng, scatter=100 if is_hasty else 1.5)
-            visit.submit(Submission(rater, asked.number, asked.form, places))
+            visit.submit(rater, asked.number, asked.form, places)
 
 
 def draw_places(asked, rng, scatter, k=5):

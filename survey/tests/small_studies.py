@@ -5,7 +5,7 @@ from random import Random
 
 from rankshot_survey.overview import read_answers, read_overview
 from rankshot_survey.store.database import Database
-from rankshot_survey.store.participation import CurrentQuestion, Participation, Submission
+from rankshot_survey.store.participation import CurrentQuestion, Participation
 from rankshot_survey.study import Question, Study
 
 ITEMS = ("bus", "fox", "leopard")
@@ -81,5 +81,4 @@ class Visitors:
         """Send an answer, or a skip if nothing is ranked; raise what is wrong with it."""
         order = list(order)
         places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
-        sent = Submission(rater, asked.number, asked.form, places, skip=not order)
-        self.visits.submit(sent)
+        self.visits.submit(rater, asked.number, asked.form, places, skip=not order)

@@ -222,12 +222,12 @@ def test_every_answer_is_there_once_with_its_gold_and_its_repeat(tmp_path):
     assert set(line["shown"]) == set(line["order"])
     # The columns of the files are what scripts of researchers read.
     assert " ".join(line) == (
-        "rater number question target shown order skipped repeat gold first correct shown_at "
-        "answered_at seconds screen seen pilot excluded flags language"
+        "rater number question target shown order skipped repeat gold first correct "
+        "answered_at seconds pilot excluded flags language"
     )
     assert " ".join(next(participant_records(views[0]))) == (
         "rater code state started_at seen_at finished_at withdrawn_at excluded_at excluded_why "
-        "pilot language consent answers gold_and_repeats skipped seconds flags"
+        "pilot language answers gold_and_repeats skipped seconds flags"
     )
 
 

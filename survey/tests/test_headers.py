@@ -54,7 +54,7 @@ def replies(survey):
     yield "question", 200, HTML, get(survey.home)
     yield "start", 303, None, post("/start", survey.start())
     yield "bad id", 400, HTML, get("/?participant=%00")
-    yield "locked", 401, HTML, get("/researcher/files/consents.csv")
+    yield "locked", 401, HTML, get("/researcher/files/answers.csv")
     yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
     yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 44))
     yield "nowhere", 404, HTML, get("/nowhere")

@@ -1,16 +1,16 @@
 """Catalogues, the choice of a language, and the study's own texts in other languages."""
 
 import re
+from string import Formatter
 
 import pytest
 
 from asgi_client import begin, form_of, open_survey
-from rankshot_survey.languages import Languages, english_text, load_catalogue, read_catalogue
+from rankshot_survey.languages import TAGS, Languages, load_catalogue
 from rankshot_survey.overview import read_answers
 from rankshot_survey.study import Question, Translation
 from refusals import refuses
 from small_studies import questions_about, small_study
-from survey_command import run_command
 
 TRANSLATIONS = {
     "de": Translation(
@@ -36,42 +36,17 @@ def read_language(page):
 # ---- Catalogues
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
+def fields_of(text):
+    return sorted(name for _, name, form, change in Formatter().parse(text) if name)
 
 
-HEADING = 'heading = "Taking part"\n'
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        (HEADING, "", "consent.heading"),
-        (HEADING, 'heading = "{x}"\n', "consent.heading"),
-        ("{number} of {total}", "{number}", "question.title"),
-        ("{number} of {total}", "{number} {total", "question.title"),
-        ('exactly = "Please', 'best_worst = "x"\nexactly = "Please', "question.best_worst"),
-        ('language = "fr"', 'language = "French"', "language"),
-    ],
-)
-def test_a_catalogue_that_is_wrong_says_where(tmp_path, old, new, key):
-    text = english_text("fr")
-    assert old in text
-    path = write(tmp_path / "fr.toml", text.replace(old, new))
-    with refuses(key, where=str(path)):
-        read_catalogue(path)
-
-
-def test_a_study_brings_its_own_catalogues(tmp_path):
-    more = write(tmp_path / "fr.toml", english_text("fr").replace("Taking part", "Participation"))
-    other = english_text().replace("Taking part", "Welcome")
-    own = write(tmp_path / "en.toml", other)
-    study = small_study(catalogues=(more, own), languages=("fr", "en"))
-    with open_survey(study, tmp_path) as (client, _):
-        assert "<h1>Participation</h1>" in client.get("/?lang=fr").text
-        assert "<h1>Welcome</h1>" in client.get("/").text
-        assert read_language(client.get("/?lang=de").text) == ("en", "ltr")
+@pytest.mark.parametrize("tag", TAGS)
+def test_every_catalogue_has_the_keys_and_fields_of_the_english_one(tag):
+    texts, english = load_catalogue(tag).texts, load_catalogue("en").texts
+    assert load_catalogue(tag).language == tag
+    assert {key: fields_of(text) for key, text in texts.items()} == {
+        key: fields_of(text) for key, text in english.items()
+    }
 
 
 def test_a_language_without_catalogue_is_refused():
@@ -158,21 +133,3 @@ def test_pages_say_how_many_questions_there_can_be(tmp_path, n_questions, gold, 
             home = begin(client, f"participant={tag}&lang={tag}")
             how = client.get(f"{home}/instructions").text
             assert (texts["instructions.twice_heading"] in how) == twice
-
-
-# ---- The command that begins a translation
-
-
-def test_the_english_texts_are_written_to_be_translated(tmp_path):
-    path = tmp_path / "fr.toml"
-    done = run_command(f"catalogue {path}")
-    assert done.status == 0, done.err
-    assert 'catalogues = ["fr.toml"]' in done.out
-    assert read_catalogue(path).language == "fr"
-    assert read_catalogue(path).texts == load_catalogue("en").texts
-    path.write_text("mine", encoding="utf-8")
-    assert run_command(f"catalogue {path}").status == 2
-    assert path.read_text(encoding="utf-8") == "mine"
-    for name in ("French.toml", "fr.txt", "none/fr.toml"):
-        assert run_command(f"catalogue {tmp_path}/{name}").status == 2
-    assert [file.name for file in tmp_path.iterdir()] == ["fr.toml"]

@@ -139,8 +139,7 @@ class Crowd:
         self.codes[name] = re.search(r"\b[A-Z2-7]{10}\b", page)[0]
         if rng.random() < 0.3:
             form = form_of((await self._send(client, "GET", f"{home}/withdraw")).text)
-            fields = {**form.fields, "code": self.codes[name]}
-            await self._send(client, "POST", form.action, fields)
+            await self._send(client, "POST", form.action, form.fields)
             self.withdrawn.add(name)
 
     @staticmethod

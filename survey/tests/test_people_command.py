@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 
 from rankshot_survey.overview import read_overview
-from rankshot_survey.store.database import EXTRA_ANSWER, Database
-from rankshot_survey.store.people import read_events, read_state, withdraw
+from rankshot_survey.store.database import Database
+from rankshot_survey.store.participation import Participation
+from rankshot_survey.store.people import read_state
 from rankshot_survey.study_files import format_study, read_study
 from small_studies import Visitors, prolific_ids, small_study
 from survey_command import check_refused, run_command
@@ -52,11 +53,11 @@ def set_state(folder, state):
 
 
 def read_all(folder):
-    """Return participants, events and the state."""
+    """Return participants and the state."""
     with closing(Database(folder / "study.sqlite")) as database:
         view = read_overview(read_study(folder / "study.toml"), database, time.time())
         with database.begin_read() as connection:
-            return [*view.people.values()], read_events(connection), read_state(connection)
+            return [person.row for person in view.people.values()], read_state(connection)
 
 
 def read_rows(path):
@@ -85,7 +86,6 @@ def excluded(folder):
 def test_exclude_and_restore(folder, raters):
     run(folder, "exclude bob-5f1e2d3c eve-5f1e2d3c --why 'too fast'")
     assert excluded(folder) == [None, "too fast", "too fast"]
-    assert {event.rater for event in read_all(folder)[1]} == set(list(raters.values())[1:])
     run(folder, f"restore {raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}")
     assert excluded(folder) == [None, None, "too fast"]
     before = read_all(folder)
@@ -112,9 +112,9 @@ def test_exclude_by_a_list(folder):
 def test_states(folder, raters):
     for state in ("pilot", "paused", "closed", "open"):
         set_state(folder, state)
-        assert read_all(folder)[2] == state
+        assert read_all(folder)[1] == state
     assert run_command(f"set {folder}/study.toml ended").status == 2
-    assert read_all(folder)[2] == "open"
+    assert read_all(folder)[1] == "open"
 
 
 # ---- Deletion
@@ -135,9 +135,6 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
     name, rater = "ann-5f1e2d3c", raters["ann-5f1e2d3c"]
     with closing(Database(folder / "study.sqlite")) as database:
         code = database.identity.code(rater)
-        with database.begin_write() as connection:
-            row = {"rater": rater, "name": "life", "value": SECRET}
-            connection.execute(EXTRA_ANSWER.insert().values(row))
     run(folder, f"exclude {name} --why '{SECRET}'")
     run(folder, f"restore {name}")
     shutil.copy(folder / "study.sqlite", folder / "backup.sqlite")
@@ -157,7 +154,6 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
             assert connection.execute("SELECT count(*) FROM participant").fetchone() == (2,)
             assert connection.execute("SELECT count(*) FROM assignment").fetchone() == (8,)
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    assert next((e.action, e.rater) for e in read_all(folder)[1]) == ("delete", None)
 
 
 def test_who_took_part_in_the_pilot_as_well_is_deleted_twice(folder):
@@ -191,12 +187,11 @@ def test_who_may_still_have_to_be_paid_is_counted_before_ids_are_erased(folder, 
     assert "1 participant" in run_command(words_of(folder, "forget-ids")).out
 
 
-def test_all_are_deleted_only_if_nobody_takes_part(folder, raters):
-    check_refused(folder, words_of(folder, "delete --all --yes"), "paused")
+def test_all_are_deleted_with_those_of_the_pilot(folder, raters):
     check_refused(folder, words_of(folder, "delete --yes"), "ids")
-    check_refused(folder, words_of(folder, "delete ann-5f1e2d3c --all --yes"), "ids")
-    set_state(folder, "paused")
-    run(folder, "delete --all --yes")
+    set_state(folder, "pilot")
+    take_part(folder, ["tester"])
+    assert "4 participants" in run(folder, "delete ann-5f1e2d3c --pilot --all --yes")
     assert read_all(folder)[0] == []
 
 
@@ -209,7 +204,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, "exclude bob --why '=too(fast)'")
     away = take_part(folder, ["slow", "away"], n=0)["away"]
     with closing(Database(folder / "study.sqlite")) as database:
-        withdraw(database, away, 0.0)
+        Participation(STUDY, database).withdraw(away)
     run(folder, f"payments --approve -o {folder}/approve.csv")
     (row,) = read_rows(folder / "approve.csv")
     assert (row["id"], row["rater"], row["session"]) == ("ann", raters["ann"], "session-of-ann")
@@ -217,9 +212,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert (folder / "reject.txt").read_text() == "bob\n"
     run(folder, f"payments --approve --with-flagged -o {folder}/all.txt")
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
-    check_refused(folder, words_of(folder, "payments --with-flagged"), "--with-flagged")
-    check_refused(folder, words_of(folder, "payments --approve"), "--output")
-    check_refused(folder, words_of(folder, f"payments -o {folder}/x.txt"), "--output")
+    check_refused(folder, words_of(folder, f"payments -o {folder}/x.json"), "--output")
     run(folder, f"payments -o {folder}/all.csv")
     assert {row["id"]: row["decision"] for row in read_rows(folder / "all.csv")} == {
         "ann": "approve",
@@ -232,25 +225,3 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, "forget-ids --yes")
     assert [person.platform_id for person in read_all(folder)[0]] == [None] * 6
     check_refused(folder, words_of(folder, f"payments --approve -o {folder}/x.csv"), "study")
-
-
-def test_the_list_of_prolific_is_compared_with_ours(folder):
-    take_part(folder, ["ann", "bob", "eve"])
-    take_part(folder, ["slow"], n=0)
-    # As Prolific exports it, with more columns.
-    listed = """Submission id,Participant id,Status,Started at
-1,bob,RETURNED,x
-2,bob,AWAITING REVIEW,x
-3,eve,TIMED-OUT,x
-4,gone,APPROVED,x
-5,slow,AWAITING REVIEW,x
-6,busy,ACTIVE,x
-"""
-    (folder / "prolific.csv").write_text(f"\ufeff{listed}", encoding="utf-8")
-    out = run(folder, f"payments --prolific {folder}/prolific.csv")
-    listed = [line.strip() for line in out.splitlines() if line.startswith("    ")]
-    # Returned, missing here, not finished here, and not in the list.
-    assert listed == ["eve", "gone", "slow", "ann"]
-    (folder / "other.csv").write_text("id,status\nann,APPROVED\n")
-    words = words_of(folder, f"payments --prolific {folder}/other.csv")
-    assert "--prolific" in run_command(words).err

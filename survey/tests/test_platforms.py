@@ -3,7 +3,7 @@
 import pytest
 
 from asgi_client import begin, finish, form_of, open_survey, says
-from rankshot_survey.export import participant_records
+from rankshot_survey.export import payment_records
 from rankshot_survey.overview import read_overview
 from rankshot_survey.study import PLATFORM_IDS
 from refusals import ANY, refuses
@@ -29,13 +29,11 @@ def test_an_id_goes_out_by_its_name_as_it_came_in(tmp_path):
         assert 'href="https://x.example/credit?a=1&amp;refused=a%40b.1"' in declined
         home = begin(client, "survey_code=a@b.1")
         last = finish(client, home)
-        code = read_overview(study, database, 0.0).codes[home[3:19]]
-        assert f'href="https://x.example/credit?a=1&amp;survey_code=a%40b.1&amp;c={code}"' in last
         view = read_overview(study, database, 0.0)
-    (row,) = participant_records(view, with_ids=True)
-    assert row["survey_code"] == "a@b.1"
-    (row,) = participant_records(view)
-    assert "survey_code" not in row
+    (row,) = payment_records(view)
+    assert row["id"] == "a@b.1"
+    code = row["code"]
+    assert f'href="https://x.example/credit?a=1&amp;survey_code=a%40b.1&amp;c={code}"' in last
 
 
 def test_who_has_no_id_is_told_its_name(tmp_path):
@@ -52,19 +50,20 @@ def test_every_platform_has_its_ids(tmp_path, platform):
     with open_survey(study, tmp_path) as (client, database):
         begin(client, "&".join(f"{name}=value{i}" for i, name in enumerate(names)))
         view = read_overview(study, database, 0.0)
-    (rater,) = view.people
-    assert view.find_ids(rater) == {name: f"value{i}" for i, name in enumerate(names)}
+    (person,) = view.people.values()
+    stored = (person.row.platform_id, person.row.platform_study, person.row.platform_session)
+    assert stored[: len(names)] == tuple(f"value{i}" for i in range(len(names)))
 
 
 @pytest.mark.parametrize(
     ("change", "key", "value"),
     [
-        ({"platform": "other"}, "platform.ids", ANY),
-        ({"platform": "other", "ids": ("lang",)}, "platform.ids", "lang"),
-        ({"ids": ("a", "a")}, "platform.ids", ("a", "a")),
+        ({"platform": "other"}, "ids", ANY),
+        ({"platform": "other", "ids": ("lang",)}, "ids", "lang"),
+        ({"ids": ("a", "a")}, "ids", ("a", "a")),
         (
             {"platform": "sona", "completion_url": "https://x.example/{survey_cod}"},
-            "platform.completion_url",
+            "completion_url",
             "survey_cod",
         ),
     ],

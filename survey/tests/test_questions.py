@@ -48,7 +48,7 @@ def test_as_many_items_are_ranked_as_the_study_says(visit, rank, n):
 
 def test_a_study_cannot_ask_for_more_items_than_a_question_shows():
     for rank in (6, "some", "best-worst"):
-        with refuses("plan.rank", rank):
+        with refuses("rank", rank):
             study_of(rank=rank)
 
 

@@ -46,7 +46,7 @@ def visit(client):
     login = form_of(client.get("/researcher").text)
     entered = client.post(login.action, data={**login.fields, "token": TOKEN})
     cookie = entered.cookies["rankshot_researcher"]
-    assert client.get("/researcher/files/consents.csv").status_code == 200
+    assert client.get("/researcher/files/answers.csv").status_code == 200
     wrong = {
         "form": client.post(form.action, data={**form.answer("1"), "x": PID}),
         "link": client.get(f"/p/{link}/{PID}"),
@@ -54,7 +54,7 @@ def visit(client):
         "body": client.post("/start", content=f"{PID}=".encode() * 9000),
         "id": client.get("/", params={"PROLIFIC_PID": f"<{PID}>"}),
         "token": client.get(
-            "/researcher/files/consents.csv", headers={"Authorization": f"Bearer {PID}"}
+            "/researcher/files/answers.csv", headers={"Authorization": f"Bearer {PID}"}
         ),
         "upgrade": client.get(f"/p/{link}", headers={"Upgrade": PID, "Connection": "Upgrade"}),
     }

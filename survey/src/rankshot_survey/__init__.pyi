@@ -5,8 +5,6 @@ from .overview import Overview as Overview, read_overview as read_overview
 from .store.backups import Backup as Backup, backup_database as backup_database
 from .store.database import Database as Database
 from .study import (
-    ExtraQuestion as ExtraQuestion,
-    ExtraTranslation as ExtraTranslation,
     ItemImage as ItemImage,
     QualityRules as QualityRules,
     Question as Question,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,9 +32,7 @@ _DANGEROUS = re.compile(r"[\s;,|\u200b-\u200f\u2060\ufeff]*[=+\-@\t\r\n＝＋－
 # json.dumps would make an encoder for each value.
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
-Decision = Literal["approve", "look at", "reject", "return", "screened out", "wait"]
-# The states of submissions that Prolific does not pay, in its own list.
-_RETURNED = {"RETURNED", "TIMED OUT"}
+Decision = Literal["approve", "look at", "reject", "return", "wait"]
 
 
 # ---- Rankings
@@ -126,8 +124,7 @@ def ranking_records(
 def answer_records(view: Overview) -> Iterator[Record]:
     """Yield one record per answer, skips, repeats, gold questions and excluded raters included.
 
-    ``correct`` is whether a gold question was answered correctly, and null for others; ``screen``
-    and ``seen``, the share of the items that were ever on it, are null without scripts.
+    ``correct`` is whether a gold question was answered correctly, and null for others.
     """
     answers = [*view.answers, *view.excluded_answers]
     for answer in sorted(answers, key=lambda answer: (answer.rater, answer.number)):
@@ -144,51 +141,35 @@ def answer_records(view: Overview) -> Iterator[Record]:
             "gold": answer.question.is_gold,
             "first": answer.question.first,
             "correct": is_correct(answer) if answer.question.is_gold and answer.order else None,
-            "shown_at": _format_time(answer.shown_at),
             "answered_at": _format_time(answer.answered_at),
             "seconds": _round(answer.seconds, 3),
-            "screen": answer.screen,
-            "seen": _round(answer.seen, 3),
-            "pilot": person.pilot,
-            "excluded": person.excluded_at is not None,
+            "pilot": bool(person.row.pilot),
+            "excluded": person.row.excluded_at is not None,
             "flags": [flag.name for flag in person.flags],
-            "language": person.language,
+            "language": person.row.language,
         }
 
 
-def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[Record]:
+def participant_records(view: Overview) -> Iterator[Record]:
     """Yield one record per participant, in the order of their start.
 
-    ``answers`` counts neither gold questions nor repeats; ``gold_and_repeats`` counts these. The
-    answer to an extra question "age" is ``extra_age``; ``consent`` is the version of the text.
-    ``with_ids`` adds the platform ids, which identify people.
+    ``answers`` counts neither gold questions nor repeats; ``gold_and_repeats`` counts these.
     """
-    names = [question.name for question in view.study.extra]
-    others = {name for person in view.people.values() for name in person.extra} - set(names)
-    for person in view.people.values():
+    for rater, person in view.people.items():
         yield {
-            "rater": person.rater,
-            "code": view.codes[person.rater],
-            **(view.find_ids(person.rater) if with_ids else {}),
+            "rater": rater,
+            "code": view.codes[rater],
             "state": person.state,
-            **{name: _format_time(getattr(person, name)) for name in TIMES},
-            "excluded_why": person.excluded_why,
-            "pilot": person.pilot,
-            "language": person.language,
-            "consent": person.consent,
+            **{name: _format_time(getattr(person.row, name)) for name in TIMES},
+            "excluded_why": person.row.excluded_why,
+            "pilot": bool(person.row.pilot),
+            "language": person.row.language,
             "answers": person.n_answers,
             "gold_and_repeats": person.n_checks,
             "skipped": person.n_skipped,
             "seconds": _round(person.seconds, 3),
             "flags": [flag.name for flag in person.flags],
-            **{f"extra_{name}": person.extra.get(name) for name in (*names, *sorted(others))},
         }
-
-
-def consent_records(view: Overview) -> list[Record]:
-    """Return the texts to which participants agreed: version, language, text, and by how many."""
-    agreed = Counter(person.consent for person in view.people.values())
-    return [{**row._mapping, "participants": agreed[row.version]} for row in view.consents]
 
 
 def _format_time(at: float | None) -> str | None:
@@ -202,17 +183,21 @@ def _round(seconds: float | None, digits: int) -> float | None:
     return None if seconds is None else round(seconds, digits)
 
 
-def make_records(
-    view: Overview, kind: str, *, exclude_flagged: bool = False, with_ids: bool = False
-) -> list[Record]:
-    """Return the records of a file: rankings, answers, participants, consents or payments."""
+def make_records(view: Overview, kind: str, *, exclude_flagged: bool = False) -> list[Record]:
+    """Return the records of a file: rankings, answers, participants or payments."""
+    if not view.people:
+        raise InputError("study", NO_VALUE, "has no participants yet")
     if kind == "rankings":
-        kept = {"exclude_flagged": exclude_flagged}
-        return ranking_records(view.study, view.answers, view.flags, **kept)
-    if kind == "participants":
-        return list(participant_records(view, with_ids=with_ids))
-    make = {"answers": answer_records, "consents": consent_records, "payments": payment_records}
-    return list(make[kind](view))
+        return ranking_records(
+            view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
+        )
+    make = {
+        "answers": answer_records,
+        "participants": participant_records,
+        "payments": payment_records,
+    }
+    left_out = {rater for rater, flags in view.flags.items() if flags and exclude_flagged}
+    return [record for record in make[kind](view) if record["rater"] not in left_out]
 
 
 # ---- Payment
@@ -222,62 +207,37 @@ def payment_records(view: Overview) -> list[Record]:
     """Return whether each participant is to be paid, in the order of their start.
 
     A record has the id by which the platform pays (None if the ids were erased; without a platform
-    the completion code), the decision, its reason, the rater, the code and the id of the
-    submission. The guide on paid studies describes the decisions.
+    the completion code), the decision, its reason, the rater, the code and the platform's ids of
+    the study and of the submission. The guide on paid studies describes the decisions.
     """
     has_ids = view.study.platform != "none"
     return [
         {
-            "id": person.platform_id if has_ids else view.codes[rater],
+            "id": person.row.platform_id if has_ids else view.codes[rater],
             **dict(zip(("decision", "reason"), _decide(person), strict=True)),
             "rater": rater,
             "code": view.codes[rater],
-            "session": person.platform_session,
+            "study": person.row.platform_study,
+            "session": person.row.platform_session,
         }
         for rater, person in view.people.items()
     ]
 
 
 def _decide(person: Participant) -> tuple[Decision, str]:
-    has_ended, why = person.finished_at is not None, str(person.excluded_why)
-    decision: tuple[Decision, str] = "approve", ""
-    if person.withdrawn_at is not None:
+    has_ended, why = person.row.finished_at is not None, person.row.excluded_why
+    if person.row.withdrawn_at is not None:
         # Who has ended had the code already, and may have sent it.
-        decision = ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
-    elif person.screened_at is not None:
-        decision = "screened out", "did not pass the screening"
-    elif person.excluded_at is not None:
-        decision = ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
-    elif not has_ended:
-        decision = "wait", "has not finished"
-    elif person.n_answers == 0:
-        decision = "return", "answered nothing"
-    elif person.flags:
-        decision = "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
-    return decision
-
-
-def compare_submissions(view: Overview, listed: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """Compare the submissions that Prolific lists, as pairs of an id and a status, with ours.
-
-    Return the ids of people who returned the submission or ran out of time; who are missing here;
-    who submitted without finishing here; and who are not on Prolific's list.
-    """
-    status: dict[str, str] = {}
-    for person_id, state in listed:
-        plain = state.upper().replace("-", " ").replace("_", " ").strip()
-        # Who returned a submission and took part again has two lines.
-        if status.get(person_id, "RETURNED") in _RETURNED:
-            status[person_id] = plain
-    people = {person.platform_id: person for person in view.people.values() if person.platform_id}
-    submitted = [one for one in status if status[one] not in {*_RETURNED, "ACTIVE"}]
-    ended = {i for i, one in people.items() if one.finished_at or one.screened_at}
-    return {
-        "returned": [one for one in status if status[one] in _RETURNED],
-        "missing": [one for one in submitted if one not in people],
-        "not finished": [one for one in submitted if one in people.keys() - ended],
-        "another way": [one for one in people if one not in status],
-    }
+        return ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
+    if person.row.excluded_at is not None:
+        return ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
+    if not has_ended:
+        return "wait", "has not finished"
+    if person.n_answers == 0:
+        return "return", "answered nothing"
+    if person.flags:
+        return "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
+    return "approve", ""
 
 
 # ---- Formats

@@ -1,23 +1,20 @@
-"""What participants read in their language: catalogues of fixed texts, and the study's texts."""
+"""What participants read in their language: the fixed texts, and the study's texts."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import as_file, files
-from importlib.resources.abc import Traversable
+from importlib.resources import files
 from itertools import chain
-from pathlib import Path
-from string import Formatter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from rankshot.core.errors import NO_VALUE, InputError, RankshotError, prefix_errors
-from rankshot_survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation
-from rankshot_survey.study_files import parse_toml
-from rankshot_survey.study_values import Name, Tag, Text, validated
+from rankshot.core.errors import InputError, RankshotError
+from rankshot_survey.study import DEFAULT_PROMPT, Study, Translation
 
-# The language of the catalogue that has all keys.
+# The languages of the fixed texts.
+TAGS = ("ar", "de", "en", "es")
 ENGLISH = "en"
 # How many characters of a browser's list of languages are read.
 HEADER_LENGTH = 400
@@ -26,14 +23,13 @@ HEADER_LENGTH = 400
 # ---- Fixed texts
 
 
-@validated
-class Catalogue:
+class Catalogue(NamedTuple):
     """The fixed texts of the survey in one language: by key, with fields such as ``{name}``."""
 
-    language: Tag
-    name: Name
-    direction: Literal["ltr", "rtl"]
-    texts: dict[str, Text]
+    language: str
+    name: str
+    direction: str
+    texts: dict[str, str]
 
     def isolate(self, fields: Mapping[str, object]) -> dict[str, object]:
         """Return fields so that an English name in an Arabic sentence does not move its words."""
@@ -59,57 +55,12 @@ class ParticipantError(RankshotError):
 
 @cache
 def load_catalogue(tag: str) -> Catalogue:
-    """Return one of the catalogues that come with the package."""
-    with as_file(_folder() / f"{tag}.toml") as path:
-        return read_catalogue(path)
-
-
-def english_text(tag: str = ENGLISH) -> str:
-    """Return the file of the English catalogue, as the start of a translation."""
-    text = (_folder() / f"{ENGLISH}.toml").read_text(encoding="utf-8")
-    return str(text).replace(f'language = "{ENGLISH}"', f'language = "{tag}"')
-
-
-def read_catalogue(path: Path) -> Catalogue:
-    """Read a catalogue, and hold it to the keys and fields of the English one."""
-    document = parse_toml(path)
-    tables = {key: table for key, table in document.items() if isinstance(table, dict)}
-    head = {key: value for key, value in document.items() if key not in tables}
-    texts = {f"{name}.{key}": text for name, table in tables.items() for key, text in table.items()}
-    with prefix_errors(path):
-        catalogue = Catalogue(**head, texts=texts)
-        if path.name != f"{ENGLISH}.toml" or not path.is_relative_to(Path(str(_folder()))):
-            _compare_texts(catalogue.texts, load_catalogue(ENGLISH).texts)
-    return catalogue
-
-
-def _folder() -> Traversable:
-    return files("rankshot_survey") / "web" / "languages"
-
-
-def _compare_texts(texts: Mapping[str, str], english: Mapping[str, str]) -> None:
-    if odd := sorted(texts.keys() ^ english.keys()):
-        rule = "is missing" if odd[0] in english else "is not a text of the English catalogue"
-        raise InputError(odd[0], NO_VALUE, rule)
-    for key, text in texts.items():
-        wanted = find_fields(english[key])
-        if find_fields(text) != wanted:
-            listed = ", ".join(sorted(f"{{{name}}}" for name in wanted or ())) or "none"
-            hint = "write another brace as {{ or }}"
-            raise InputError(
-                key, text, f"must have the fields of the English text: {listed}", hint=hint
-            )
-
-
-def find_fields(text: str) -> set[str] | None:
-    """Return the fields of a text; None if its braces do not match, or have more than a name."""
-    try:
-        parts = list(Formatter().parse(text))
-    except ValueError:
-        return None
-    if any(form or change for _, _, form, change in parts):
-        return None
-    return {name for _, name, _, _ in parts if name is not None}
+    """Return the fixed texts in a language."""
+    path = files("rankshot_survey") / "web" / "languages" / f"{tag}.toml"
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    head = [document.pop(key) for key in ("language", "name", "direction")]
+    texts = {f"{part}.{key}": text for part, own in document.items() for key, text in own.items()}
+    return Catalogue(*head, texts)
 
 
 # ---- The language of a participant
@@ -119,28 +70,17 @@ class Languages:
     """The languages of a study: the catalogues that are offered, and the default one."""
 
     def __init__(self, study: Study) -> None:
-        tags = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
-        catalogues = {tag: load_catalogue(tag) for tag in tags}
-        catalogues |= {own.language: own for own in map(read_catalogue, study.catalogues)}
         for tag in study.languages:
-            if tag not in catalogues:
-                hint = (
-                    f"translate `rankshot-survey catalogue {tag}.toml`, and name it in catalogues"
-                )
-                rule = f"is not one of the languages {', '.join(catalogues)}"
-                raise InputError("language.offered", tag, rule, hint=hint)
-        self._known = catalogues
-        self.offered = {tag: catalogues[tag] for tag in study.languages or catalogues}
+            if tag not in TAGS:
+                rule = f"is not one of the languages {', '.join(TAGS)}"
+                raise InputError("language.offered", tag, rule)
+        self.offered = {tag: load_catalogue(tag) for tag in study.languages or TAGS}
         for tag in study.translations:
             if not any(match_language(other, [tag]) for other in self.offered):
                 rule = f"is not one of the offered languages {', '.join(self.offered)}"
                 raise InputError("translations", tag, rule)
         own = (match_language(tag, self.offered) for tag in (study.language, ENGLISH))
         self.default = self.offered[next(filter(None, own), next(iter(self.offered)))]
-
-    def catalogue(self, tag: str) -> Catalogue:
-        """Return the catalogue of a language, offered or not; English if there is none."""
-        return self._known[match_language(tag, self._known) or ENGLISH]
 
     def choose(self, asked: Iterable[str | None], accepted: str = "") -> Catalogue:
         """Return the catalogue of the first language that is offered.
@@ -185,16 +125,6 @@ class OwnText(NamedTuple):
     language: str
 
 
-class ShownExtra(NamedTuple):
-    """An extra question as it is shown; the choices by the study's own, which are stored."""
-
-    # The name of its field: a question may have any name, such as "form".
-    field: str
-    question: ExtraQuestion
-    text: OwnText
-    choices: dict[str, OwnText]
-
-
 class OwnTexts:
     """The study's own texts for the readers of one language.
 
@@ -214,14 +144,6 @@ class OwnTexts:
         self.debriefing = self._find(texts.debriefing, study.debriefing)
         # The names that are not shown, but the images.
         self.hidden = frozenset(p.name for p in study.images if study.hide_names)
-        self.extra = []
-        for number, question in enumerate(study.extra, 1):
-            translated = texts.extra.get(question.name)
-            shown, tag = (translated, self._tag) if translated else (question, study.language)
-            pairs = zip(question.choices, shown.choices, strict=True)
-            choices = {own: OwnText(choice, tag) for own, choice in pairs}
-            text = OwnText(shown.text, tag)
-            self.extra.append(ShownExtra(f"extra-{number}", question, text, choices))
 
     def _find(self, translated: str | None, own: str | None) -> OwnText | None:
         return None if translated is None and own is None else self._choose(translated, own or "")
@@ -255,9 +177,7 @@ class OwnTexts:
         return OwnText(text.replace("{target}", target), language)
 
 
-def make_example(
-    study: Study, own: OwnTexts, languages: Languages
-) -> tuple[OwnText, list[OwnText], list[OwnText]]:
+def make_example(study: Study, own: OwnTexts) -> tuple[OwnText, list[OwnText], list[OwnText]]:
     """Return an example that fits the study's prompt, in the language of the prompt.
 
     It is the question, the items that are ranked, and the others.
@@ -266,7 +186,7 @@ def make_example(
         "violin cello guitar trumpet drum" if study.prompt == DEFAULT_PROMPT else "target a b c d"
     )
     tag = own.prompt.language
-    texts = languages.catalogue(tag).texts
+    texts = load_catalogue(match_language(tag, TAGS) or ENGLISH).texts
     target, *items = (OwnText(texts[f"example.{key}"], tag) for key in keys.split())
     n = study.rank if isinstance(study.rank, int) else {"all": len(items)}.get(study.rank, 2)
     return own.ask(target.text), items[:n], items[n:]

@@ -15,17 +15,11 @@ from sqlalchemy import Connection, Row, select
 
 from rankshot.ranking import PlackettLuce, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
-from rankshot_survey.answers import Answer, as_rankings, group_by, is_counted, parse_order
-from rankshot_survey.platforms import ID_COLUMNS
+from rankshot_survey.answers import Answer, as_rankings, group_by, is_counted
 from rankshot_survey.quality import Flag, find_flags
 from rankshot_survey.store.assignment import Load, count_answers, expected_until, question_from_row
-from rankshot_survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
-from rankshot_survey.store.people import (
-    State,
-    read_events,
-    read_extra_answers,
-    read_state,
-)
+from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
+from rankshot_survey.store.people import State, read_state
 from rankshot_survey.study import Question, Study
 
 
@@ -63,39 +57,23 @@ class TargetProgress(NamedTuple):
     concordance: float | None = None
 
 
-@dataclass(frozen=True)
-class Participant:
-    """One participant, with times in Unix seconds.
+class Participant(NamedTuple):
+    """One participant: the row of the database, with times in Unix seconds, and what follows.
 
-    ``state`` is "withdrawn", "screened out", "excluded", "finished", "answered nothing" (came to
-    the end without an answer that counts), "active" or "left": the first that is true. ``n_checks``
-    counts gold questions and repeats; ``seconds`` is the median per answer; ``duration`` is None if
-    the computer's time was set back. Excluded participants are compared with everybody, and others
-    only with those who are not excluded: a flag that was the reason for an exclusion stays.
+    ``state`` is "withdrawn", "excluded", "finished", "answered nothing" (came to the end without an
+    answer that counts), "active" or "left": the first that is true. ``n_checks`` counts gold
+    questions and repeats; ``seconds`` is the median per answer; ``duration`` is None if the
+    computer's time was set back. Excluded participants have no flags.
     """
 
-    rater: str
+    row: Row[Any]
     state: str
-    started_at: float
-    seen_at: float
-    finished_at: float | None
-    withdrawn_at: float | None
-    screened_at: float | None
-    excluded_at: float | None
-    excluded_why: str | None
-    pilot: bool
-    language: str | None
-    consent: str | None
-    platform_id: str | None
-    platform_study: str | None
-    platform_session: str | None
     n_answers: int
     n_checks: int
     n_skipped: int
     seconds: float | None
     duration: float | None
     flags: tuple[Flag, ...]
-    extra: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -118,9 +96,6 @@ class Overview:
     questions, targets : tuples of QuestionProgress and TargetProgress
         In the order of the study; after them what it no longer contains. Excluded participants are
         not counted.
-    events, consents : sequences of rows
-        What researchers did, the latest first; and the texts to which participants agreed, each
-        with its version and language.
 
     Examples
     --------
@@ -147,8 +122,6 @@ class Overview:
     flags: dict[str, tuple[Flag, ...]]
     questions: tuple[QuestionProgress, ...]
     targets: tuple[TargetProgress, ...]
-    events: Sequence[Row[Any]]
-    consents: Sequence[Row[Any]]
     codes: dict[str, str]
 
     @property
@@ -165,28 +138,18 @@ class Overview:
     def flagged(self) -> list[Participant]:
         """The participants with a flag who are not excluded, those with most flags first."""
         people = [person for rater, person in self.people.items() if self.flags.get(rater)]
-        return sorted(people, key=lambda person: (-len(person.flags), person.rater))
+        return sorted(people, key=lambda person: (-len(person.flags), person.row.rater))
 
     @property
     def counts(self) -> Counter[str]:
         """How many participants are in each state."""
         return Counter(person.state for person in self.people.values())
 
-    def find_ids(self, rater: str) -> dict[str, str | None]:
-        """Return the platform ids of a participant, by the platform's names for them.
-
-        Parameters
-        ----------
-        rater : str
-        """
-        columns = zip(self.study.id_names, ID_COLUMNS, strict=False)
-        return {name: getattr(self.people[rater], column) for name, column in columns}
-
     @cached_property
     def ids(self) -> dict[str, str]:
         """The id by which the platform knows each participant, or the completion code."""
         people = self.people.items()
-        return {rater: person.platform_id or self.codes[rater] for rater, person in people}
+        return {rater: person.row.platform_id or self.codes[rater] for rater, person in people}
 
 
 # ---- Reading
@@ -230,17 +193,14 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         excluded = [answer for answer in every_answer if is_excluded.get(answer.rater)]
         by_rater = group_by(every_answer, lambda answer: answer.rater)
         flags = find_flags(answers, study.quality)
-        all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
-        extra = read_extra_answers(connection)
         is_expected = select(PARTICIPANT.c.rater).where(expected_until(study) >= now)
         expected = set(connection.execute(is_expected).scalars())
         people = {
             row.rater: _describe_participant(
                 row,
                 by_rater[row.rater],
+                flags.get(row.rater, ()),
                 is_active=row.rater in expected,
-                flags=(all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
-                extra=extra.get(row.rater, {}),
             )
             for row in rows
         }
@@ -257,8 +217,6 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
             flags,
             questions,
             summarize_targets(questions, answers),
-            read_events(connection),
-            connection.execute(select(CONSENT).order_by(CONSENT.c.version)).all(),
             {rater: database.identity.code(rater) for rater in people},
         )
 
@@ -267,17 +225,16 @@ def read_answers(connection: Connection) -> list[Answer]:
     """Return all answers, including skips, gold questions and repeats."""
     # Thousands of answers share few questions.
     asked = {row.key: question_from_row(row) for row in connection.execute(select(QUESTION))}
-    texts = ("shown", "answer", "rater", "question", "number", "repeat")
-    measured = ("seconds", "answered_at", "shown_at", "screen", "seen")
+    names = ("shown", "answer", "rater", "question", "number", "repeat", "seconds", "answered_at")
     rows = connection.execute(
-        select(*(ASSIGNMENT.c[name] for name in (*texts, *measured)))
+        select(*(ASSIGNMENT.c[name] for name in names))
         .where(ASSIGNMENT.c.answered_at.is_not(None))
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
     ).all()
     # To parse many lists in one call takes a third of the time.
     shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
     return [
-        Answer(rater, asked[key], number, bool(repeat), tuple(items), parse_order(order), *rest)
+        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *rest)
         for (_, _, rater, key, number, repeat, *rest), items, order in zip(
             rows, shown, orders, strict=True
         )
@@ -288,31 +245,27 @@ def read_answers(connection: Connection) -> list[Answer]:
 
 
 def _describe_participant(
-    row: Row[Any], answers: Sequence[Answer], *, is_active: bool, **more: Any
+    row: Row[Any], answers: Sequence[Answer], flags: tuple[Flag, ...], *, is_active: bool
 ) -> Participant:
     n = sum(map(is_counted, answers))
     n_skipped = sum(not answer.order for answer in answers)
     times = [answer.seconds for answer in answers if answer.seconds is not None]
     ends = {
         "withdrawn": row.withdrawn_at,
-        "screened out": row.screened_at,
         "excluded": row.excluded_at,
         "finished" if n else "answered nothing": row.finished_at,
     }
     ends_reached = [state for state, at in ends.items() if at is not None]
     end = row.finished_at or row.seen_at
-    # What is needed to resume is nothing to show.
-    hidden = {"started_by", "released"}
-    stored = {name: value for name, value in row._mapping.items() if name not in hidden}
     return Participant(
-        **{**stored, "pilot": bool(row.pilot)},
+        row,
         state=[*ends_reached, "active" if is_active else "left"][0],
         n_answers=n,
         n_checks=len(answers) - n - n_skipped,
         n_skipped=n_skipped,
         seconds=median(times) if times else None,
         duration=end - row.started_at if end >= row.started_at else None,
-        **more,
+        flags=flags,
     )
 
 

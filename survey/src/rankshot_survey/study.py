@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot_survey.study_values import (
     Count,
-    File,
-    IdName,
-    Limit,
+    IdNames,
     Line,
     Name,
     Names,
@@ -29,9 +27,7 @@ from rankshot_survey.study_values import (
     Text,
     Truth,
     Url,
-    check_unique,
     describe_table,
-    read_allowed,
     validated,
 )
 
@@ -47,7 +43,7 @@ PLATFORM_IDS: dict[str, tuple[str, ...]] = {
     "mturk": ("workerId", "hitId", "assignmentId"),
     "other": (),
 }
-# The most items on a page, choices of an extra question, and extra questions.
+# The most items on a page.
 MOST_ITEMS = 50
 # The most items from which those of a page are drawn.
 MOST_DRAWN_FROM = 1_000
@@ -126,8 +122,7 @@ class Question:
 
     def _hash(self, part: int) -> str:
         parts = [self.target, sorted(self.items), sorted(self.first)]
-        # The last is the condition of an experiment, in version 0.3.
-        text = json.dumps([*parts, self.show, part, ""] if self.show or part else parts)
+        text = json.dumps([*parts, self.show, part] if self.show else parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property
@@ -187,94 +182,8 @@ class ItemImage:
     """
 
     name: Name
-    file: File
+    file: Path
     alt: Line
-
-
-@validated
-class ExtraQuestion:
-    """A question that is asked once, after all others.
-
-    Attributes
-    ----------
-    name : str
-        The name of the answer in the data.
-    text : str
-        What participants read.
-    type : {"choice", "number", "text"}
-    choices : tuple of str
-        For a choice: from 2 to 50 texts.
-    least, most : float
-        The smallest and the largest number.
-    required : bool
-        Whether participants must answer.
-    accepted : tuple of str
-        If not empty, this is a screening question: it is asked before the study, and only those
-        who choose one of these may start.
-
-    Examples
-    --------
-    >>> from rankshot_survey import ExtraQuestion
-    >>> ExtraQuestion("age", "How old are you?", "number", least=18, most=120).is_whole
-    True
-    """
-
-    name: Name
-    text: Line
-    type: Literal["choice", "number", "text"]
-    choices: Annotated[Names, Field(max_length=MOST_ITEMS)] = ()
-    least: Limit = -math.inf
-    most: Limit = math.inf
-    required: Truth = False
-    accepted: Names = ()
-
-    @model_validator(mode="after")
-    def _check(self) -> ExtraQuestion:
-        n = len(self.choices)
-        _require_known("accepted", self.accepted, self.choices, "one of its choices")
-        is_open = not self.accepted or len(self.accepted) < n
-        _require(is_open, "accepted", self.accepted, "must leave out a choice: everyone may start")
-        if self.type == "choice":
-            _require(n > 1, "choices", self.choices, f"must be from 2 to {MOST_ITEMS} texts")
-        else:
-            _require(n == 0, "choices", self.choices, 'must be left out unless type is "choice"')
-        if self.type != "number":
-            for name, value in (("least", self.least), ("most", self.most)):
-                _require(math.isinf(value), name, value, 'must be left out unless type is "number"')
-        _require(self.least <= self.most, "least", self.least, f"is more than most, {self.most:g}")
-        return self
-
-    @property
-    def is_required(self) -> bool:
-        """Whether participants must answer; always true for a screening question."""
-        return self.required or bool(self.accepted)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether a number must be whole: its limits are written without a decimal point."""
-        return isinstance(self.least, int) or isinstance(self.most, int)
-
-
-@validated
-class ExtraTranslation:
-    """An extra question in another language.
-
-    Attributes
-    ----------
-    text : str
-        What participants read.
-    choices : tuple of str
-        Its choices, in the order of the study. The study's own choices are stored.
-
-    Examples
-    --------
-    >>> from rankshot_survey import ExtraTranslation
-    >>> ExtraTranslation("Haben Sie ein Haustier?", choices=("ja", "nein"))
-    ExtraTranslation(text='Haben Sie ein Haustier?', choices=('ja', 'nein'))
-    """
-
-    text: Line
-    choices: Names = ()
 
 
 @validated
@@ -288,8 +197,6 @@ class Translation:
         The names of items and targets as they are shown.
     alts : mapping
         What the images of items and targets show, by the same names.
-    extra : mapping
-        The extra questions, by name.
 
     Examples
     --------
@@ -304,9 +211,8 @@ class Translation:
     contact: Line | None = None
     instructions: Text | None = None
     debriefing: Text | None = None
-    names: dict[str, Name] = field(default_factory=dict, hash=False)
-    alts: dict[str, Line] = field(default_factory=dict, hash=False)
-    extra: dict[str, ExtraTranslation] = field(default_factory=dict, hash=False)
+    names: dict[str, Name] = field(default_factory=dict)
+    alts: dict[str, Line] = field(default_factory=dict)
 
 
 # ---- The study
@@ -349,11 +255,10 @@ class Study:
     ids : tuple of str
         The names of up to three ids in the address of the survey: of the person, of the study, and
         of this participation. By default, those of the platform.
-    completion_url, full_url, refusal_url, screening_url : str or None
-        The https URLs to which participants return: at the end; if no question is left; if they
-        do not agree, withdraw or answer nothing; and if they do not pass the screening. An id
-        in braces, such as ``{survey_code}``, is replaced by that of the participant, and ``{code}``
-        by the completion code.
+    completion_url, full_url, refusal_url : str or None
+        The https URLs to which participants return: at the end; if no question is left; and if
+        they do not agree, withdraw or answer nothing. An id in braces, such as ``{survey_code}``,
+        is replaced by that of the participant, and ``{code}`` by the completion code.
     allowed : frozenset of str or None
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
@@ -365,12 +270,9 @@ class Study:
         The language of the study's own texts, such as ``en``.
     languages : tuple of str
         The languages of the fixed texts that participants may get; empty for all that exist.
-    catalogues : tuple of Path
-        Files with fixed texts in more languages.
     translations : mapping
         The study's own texts in other languages.
     images : tuple of ItemImage
-    extra : tuple of ExtraQuestion
     quality : QualityRules
 
     Examples
@@ -396,12 +298,11 @@ class Study:
     return_after_minutes: Annotated[float, Field(strict=True, ge=0.01, le=10_080)] = 30
     spare_answers: Count | None = None
     platform: Platform = "none"
-    ids: Annotated[tuple[IdName, ...], AfterValidator(check_unique), Field(max_length=3)] = ()
+    ids: IdNames = ()
     completion_url: Url | None = None
     full_url: Url | None = None
     refusal_url: Url | None = None
-    screening_url: Url | None = None
-    allowed: Annotated[frozenset[str] | None, BeforeValidator(read_allowed)] = None
+    allowed: frozenset[str] | None = None
     starts_per_hour: PositiveCount = 20
     contact: Line | None = None
     instructions: Text | None = None
@@ -409,10 +310,8 @@ class Study:
     hide_names: Truth = False
     language: Tag = "en"
     languages: tuple[Tag, ...] = ()
-    catalogues: tuple[File, ...] = ()
-    translations: dict[Tag, Translation] = field(default_factory=dict, hash=False)
+    translations: dict[Tag, Translation] = field(default_factory=dict)
     images: tuple[ItemImage, ...] = ()
-    extra: Annotated[tuple[ExtraQuestion, ...], Field(max_length=MOST_ITEMS)] = ()
     quality: QualityRules = QualityRules()
 
     @cached_property
@@ -449,34 +348,19 @@ class Study:
             return self.spare_answers
         return 0 if self.platform == "none" else max(2, -(-self.answers_per_question // 2))
 
-    @cached_property
-    def screening(self) -> tuple[ExtraQuestion, ...]:
-        """The extra questions that decide who may start."""
-        return tuple(question for question in self.extra if question.accepted)
-
-    @cached_property
-    def last_questions(self) -> tuple[ExtraQuestion, ...]:
-        """The extra questions that are asked after all others."""
-        return tuple(question for question in self.extra if not question.accepted)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """All items and targets."""
-        asked = (*self.questions, *self.gold)
-        return frozenset(self.items).union(*((q.target, *q.items) for q in asked))
-
     @model_validator(mode="after")
     def _check(self) -> Study:
         # One repeat, the default, has no effect if there is one question.
         most = max(1, self.questions_per_participant // 2)
         rule = f"must be at most {most}, half of questions_per_participant"
         _require(self.repeats <= most, "repeats", self.repeats, rule)
-        fewest = min(q.show or len(q.items) for q in (*self.questions, *self.gold))
+        every = (*self.questions, *self.gold)
+        fewest = min(q.show or len(q.items) for q in every)
         n_ranked = self.rank if isinstance(self.rank, int) else 1
         rule = f"must be at most {fewest}, the items of the smallest question"
         _require(n_ranked <= fewest, "rank", self.rank, rule)
         prompts = {f"translations.{tag}.prompt": t.prompt for tag, t in self.translations.items()}
-        is_optional = self.hide_names or len({q.target for q in (*self.questions, *self.gold)}) == 1
+        is_optional = self.hide_names or len({q.target for q in every}) == 1
         for key, prompt in {"prompt": self.prompt, **prompts}.items():
             holds = prompt is None or is_optional or "{target}" in prompt
             _require(holds, key, prompt, "must contain {target}, since there are several targets")
@@ -489,68 +373,51 @@ class Study:
         _require(self.id_names, "ids", NO_VALUE, 'is missing, with the platform "other"')
         taken = {"form", "language", "lang", "code"} & set(self.id_names)
         _require(not taken, "ids", min(taken, default=""), "is a name that the survey uses")
-        for url in ("completion_url", "full_url", "refusal_url", "screening_url"):
+        for url in ("completion_url", "full_url", "refusal_url"):
             names = re.findall(r"\{(.*?)\}", getattr(self, url) or "")
             _require_known(url, names, (*self.id_names, "code"), "one of the ids, or code")
 
     def _check_questions(self) -> None:
         places: dict[tuple[str, frozenset[str]], str] = {}
-        first_places: dict[str, str] = {}
-        items = frozenset(self.items)
-        for place, question in self._places():
-            if place.startswith("[[gold]]"):
-                _require(question.is_gold, "first", NO_VALUE, "is missing", place)
-            else:
-                rule = "belongs to a question under [[gold]]"
-                _require(not question.is_gold, "first", question.first, rule, place)
-            _require(not question.part, "part", question.part, "cannot be set", place)
+        targets: set[str] = set()
+        items = set(self.items)
+        for place, is_gold, question in self._places():
+            rule = "is missing" if is_gold else "belongs to a question under [[gold]]"
+            _require(question.is_gold == is_gold, "first", question.first or NO_VALUE, rule, place)
             same = places.setdefault((question.target, frozenset(question.items)), place)
-            rule = f"are the same as in {same}"
-            _require(same == place, "items", question.items, rule, place)
-            if question.is_gold:
+            _require(same == place, "items", question.items, f"are the same as in {same}", place)
+            if is_gold:
                 continue
             _require_known("items", question.items, items, "one of items.names", place)
-            other = first_places.setdefault(question.target, place)
             # Items that a question does not show may belong before those that it shows.
-            _require(
-                (other == place and not question.show) or self.unshown == "unknown",
-                "unshown",
-                self.unshown,
-                'must be "unknown", since questions show different items',
-                place,
-            )
+            is_one = question.target not in targets and not question.show
+            rule = 'must be "unknown", since questions show different items'
+            _require(is_one or self.unshown == "unknown", "unshown", self.unshown, rule, place)
+            targets.add(question.target)
         is_needless = all(items <= set(question.items) for question in self.questions)
         rule = 'must be "after" or "unknown", since a question does not show all items'
         _require(self.unshown or is_needless, "unshown", NO_VALUE, rule)
 
-    def _places(self) -> Iterator[tuple[str, Question]]:
-        """Yield all questions, each with its place in the file."""
+    def _places(self) -> Iterator[tuple[str, bool, Question]]:
+        """Yield all questions, each with its place in the file and whether it is a gold one."""
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
             for index, question in enumerate(asked):
-                yield describe_table(table, index), question
+                yield describe_table(table, index), table == "gold", question
 
     def _check_names(self) -> None:
-        """Refuse names of images, translations and extra questions that nothing has."""
-        images = tuple(image.name for image in self.images)
-        extra = {question.name: question for question in self.extra}
-        for key, names in (("images", images), ("extra", tuple(q.name for q in self.extra))):
-            double = next((name for name in names if names.count(name) > 1), None)
-            _require(double is None, key, double, "is a name that two of them have")
-        _require_known("images", images, self.names, "an item or a target")
+        """Refuse names of images and translations that nothing has."""
+        names = {name for _, _, q in self._places() for name in (q.target, *q.items)} | {
+            *self.items
+        }
+        images = [image.name for image in self.images]
+        double = next((name for name in images if images.count(name) > 1), None)
+        _require(double is None, "images", double, "is a name that two of them have")
+        _require_known("images", images, names, "an item or a target")
         _require(images or not self.hide_names, "hide_names", True, "needs [[images]]")  # noqa: FBT003
         for tag, texts in self.translations.items():
             place = f"translations.{tag}"
-            _require_known(f"{place}.names", texts.names, self.names, "an item or a target")
+            _require_known(f"{place}.names", texts.names, names, "an item or a target")
             _require_known(f"{place}.alts", texts.alts, images, "the name of an image")
-            _require_known(f"{place}.extra", texts.extra, extra, "the name of an extra question")
-            for name, translated in texts.extra.items():
-                own = extra[name].choices
-                _require(
-                    len(translated.choices) == len(own),
-                    f"{place}.extra.{name}.choices",
-                    translated.choices,
-                    f"must have {len(own)} texts, in the order of the study",
-                )
 
 
 def _require(holds: object, key: str, value: object, rule: str, where: str = "") -> None:

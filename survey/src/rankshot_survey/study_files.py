@@ -5,24 +5,40 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from pydantic import TypeAdapter, ValidationError
 
 from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, suggest_name
-from rankshot.core.files import decode_lines
+from rankshot.core.files import decode_lines, read_names
 from rankshot_survey.study import DEFAULT_PROMPT, Study
-from rankshot_survey.study_values import LISTED, TABLES, find_problem
 
 # A list that is longer than this is written on several lines.
 LIST_WIDTH = 100
-# The tables that are values of fields of the same name.
-_OWN_TABLES = ("quality", "translations", *LISTED)
+# For each table of the file ("" is its top): its keys, and the field of each if it has another
+# name.
+_TABLES = {
+    "": "title prompt consent contact instructions debriefing quality translations images gold "
+    "questions",
+    "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
+    "spare_answers",
+    "items": "names:items unshown hide_names",
+    "platform": "name:platform ids completion_url full_url refusal_url",
+    "access": "allowed starts_per_hour",
+    "language": "of_texts:language offered:languages",
+}
+# The field of each key, which has its table before it: "plan.rank".
+_FIELDS = {
+    f"{table}.{word.partition(':')[0]}".lstrip("."): word.rpartition(":")[2]
+    for table, words in _TABLES.items()
+    for word in words.split()
+}
+_KEYS = {field: key for key, field in _FIELDS.items()}
+# What studies of rankshot 0.3 may have.
+_DROPPED = ("conditions", "extra", "language.catalogues", "platform.screening_url")
 
 
 # ---- Reading
@@ -55,44 +71,42 @@ def read_study(path: str | Path) -> Study:
     document = parse_toml(path)
     with prefix_errors(path):
         values = _find_fields(document)
+        for image in values.get("images", ()):
+            if isinstance(image, dict) and isinstance(image.get("file"), str):
+                image["file"] = path.parent / image["file"]
+        if isinstance(values.get("allowed"), str):
+            values["allowed"] = read_names(path.parent / values["allowed"])
         try:
-            return TypeAdapter(Study).validate_python(values, context={"folder": path.parent})
-        except ValidationError as error:
-            raise find_problem(error) from None
+            return Study(**values)
+        except InputError as error:
+            if not error.where:
+                field, *rest = re.split(r"(?=[\[.])", error.parameter, maxsplit=1)
+                error.parameter = "".join([_KEYS.get(field, field), *rest])
+            raise
 
 
 def _find_fields(document: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a study from its tables, after a check of the keys."""
     values: dict[str, Any] = {"prompt": DEFAULT_PROMPT}
     for key, value in document.items():
-        if key not in TABLES:
-            _require_key("", key, (*TABLES[""], *filter(None, TABLES), *_OWN_TABLES))
-            values[key] = value
+        if key not in _TABLES:
+            values[_find_field(key)] = value
         elif isinstance(value, dict):
-            for inner, content in value.items():
-                _require_key(f"{key}.", inner, TABLES[key])
-                values[TABLES[key][inner]] = content
+            values |= {_find_field(f"{key}.{inner}"): content for inner, content in value.items()}
         else:
             raise InputError(key, value, f"must be a table, [{key}] with its keys below")
-    for key in LISTED:
-        tables = values.get(key, [])
-        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise InputError(key, tables, f"must be tables, with [[{key}]] above each")
     return values
 
 
-def _require_key(table: str, key: str, names: Iterable[str]) -> None:
-    if key in names:
-        return
-    homes = [f"[{name}]" for name, keys in TABLES.items() if name and key in keys and key != "name"]
-    if key in TABLES[""]:
-        hint = "it belongs at the top of the file, above the first [table]"
-    else:
-        hint = f"it belongs under {homes[0]}" if homes else suggest_name(key, names).strip(" ()")
-    rule = "is not a key of a study"
-    if key == "conditions":
-        rule, hint = "is not supported: only rankshot 0.3 has experiments", ""
-    raise InputError(f"{table}{key}", NO_VALUE, rule, hint=hint or f"the keys: {', '.join(names)}")
+def _find_field(key: str) -> str:
+    if key in _FIELDS:
+        return _FIELDS[key]
+    if key in _DROPPED:
+        raise InputError(key, NO_VALUE, "is not supported: only rankshot 0.3 has it")
+    homes = [home for home in _FIELDS if home.rpartition(".")[2] == key.rpartition(".")[2]]
+    close = suggest_name(key, [*_FIELDS, *filter(None, _TABLES)]).strip(" ()")
+    hint = f"its place is {homes[0]}" if homes else close
+    raise InputError(key, NO_VALUE, "is not a key of a study", hint=hint)
 
 
 def parse_toml(path: Path) -> dict[str, Any]:
@@ -102,11 +116,7 @@ def parse_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads("".join(lines))
     except (ValueError, RecursionError) as error:
-        place = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
-        line = int(place[2]) if place else len(lines)
-        problem = f"{place[1]} in column {place[3]}" if place else str(error)
-        where = f"{path}, line {line}"
-        raise InputError("study", NO_VALUE, f"is not TOML: {problem}", where) from None
+        raise InputError("study", NO_VALUE, f"is not TOML: {error}", str(path)) from None
 
 
 # ---- Writing
@@ -116,7 +126,7 @@ def format_study(study: Study) -> str:
     """Return a study as the text of study.toml, with comments for the researcher.
 
     `read_study` of a file with this text returns an equal study, except for files next to it:
-    images, catalogues and the list of allowed ids are not written.
+    images and the list of allowed ids are not written.
 
     Parameters
     ----------
@@ -152,8 +162,7 @@ def _format_table(value: Any, heading: str) -> str:
     for field in fields(value):
         content = getattr(value, field.name)
         default = {} if field.default_factory is not MISSING else field.default
-        # The extra questions of a translation are tables of their own.
-        if content != default and field.name != "extra":
+        if content != default:
             lines.append(_format_key(content, field.name))
     return "\n".join([*lines, ""])
 
@@ -168,12 +177,8 @@ def _format_key(value: object, key: str, example: object = None) -> str:
     line = f"{key} = {_quote(value)}"
     if not isinstance(value, tuple) or len(line) <= LIST_WIDTH:
         return line
-    rows = [""]
-    for name in map(_quote, value):
-        if rows[-1] and len(rows[-1]) + len(name) + 6 > LIST_WIDTH:
-            rows.append("")
-        rows[-1] += f" {name}," if rows[-1] else f"    {name},"
-    return "\n".join([f"{key} = [", *rows, "]"])
+    rows = "".join(f"    {_quote(name)},\n" for name in value)
+    return f"{key} = [\n{rows}]"
 
 
 def _quote(value: object) -> str:

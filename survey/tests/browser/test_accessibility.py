@@ -5,7 +5,7 @@ from survey_pages import arrive, begin, choose, send, serve_study, skip, small_s
 
 from axe import check
 from rankshot_survey.store.people import set_state
-from rankshot_survey.study import ExtraQuestion, Question
+from rankshot_survey.study import Question
 
 pytestmark = pytest.mark.slow
 
@@ -15,7 +15,6 @@ ONE_QUESTION = small_study(
     answers_per_question=1,
     questions_per_participant=1,
     repeats=0,
-    extra=(ExtraQuestion("age", "How old are you?", "number", least=18, required=True),),
 )
 
 
@@ -54,9 +53,7 @@ def test_every_page_of_a_survey(open_page, survey):
     check(page)
 
 
-def test_the_pages_of_a_pilot_of_extra_questions_of_a_pause_and_of_who_withdraws(
-    open_page, tmp_path
-):
+def test_the_pages_of_a_pilot_of_a_pause_and_of_who_withdraws(open_page, tmp_path):
     page = open_page()
     with serve_study(ONE_QUESTION, tmp_path) as running:
         set_state(running.database, "pilot")
@@ -71,25 +68,6 @@ def test_the_pages_of_a_pilot_of_extra_questions_of_a_pause_and_of_who_withdraws
         page.get_by_role("link", name="Withdraw and delete my answers").click()
         page.get_by_role("button", name="Withdraw and delete my answers").click()
         page.get_by_role("heading", name="You have withdrawn").wait_for()
-        check(page)
-        begin(page, running.url, "two")
-        choose(page, "tiger")
-        send(page)
-        age = page.get_by_role("textbox", name="How old are you?", exact=True)
-        age.fill("17")
-        page.get_by_role("button", name="Send").click()
-        problem = page.get_by_role("alert")
-        assert problem.evaluate("node => node === document.activeElement")
-        assert problem.get_by_role("link").all_inner_texts() == ["How old are you?"]
-        assert age.input_value() == "17"
-        check(page)
-        age.fill("18")
-        page.get_by_role("button", name="Send").click()
-        # After the end, withdrawing needs the code.
-        page.get_by_role("link", name="Withdraw and delete my answers").click()
-        page.get_by_role("textbox", name="Your completion code").fill("nothing")
-        page.get_by_role("button", name="Withdraw and delete my answers").click()
-        assert page.get_by_role("alert").evaluate("node => node === document.activeElement")
         check(page)
         set_state(running.database, "paused")
         page.goto(f"{running.url}/?participant=three")

@@ -5,16 +5,7 @@ from functools import cache
 
 import pytest
 from PIL import Image
-from survey_pages import (
-    arrive,
-    begin,
-    begin_in_any_language,
-    choose,
-    send,
-    serve_study,
-    small_study,
-    unranked_names,
-)
+from survey_pages import begin_in_any_language, serve_study, small_study
 
 from rankshot_survey.study import ItemImage, Question, Translation
 
@@ -130,34 +121,3 @@ def test_a_phone_shows_six_items_of_a_question(open_page, serve, language, size,
     viewport = dict(zip(("width", "height"), size, strict=True))
     page = open_page(viewport=viewport, has_touch=True, is_mobile=True)
     check_phone(page, serve(content), language)
-
-
-def test_the_screen_and_what_was_seen_of_the_items_are_stored_with_the_answer(open_page, tmp_path):
-    names = tuple(f"item {i}" for i in range(30))
-    study = small_study(Question("cat", names), Question("dog", names), repeats=0)
-    with serve_study(study, tmp_path) as running:
-        phone = open_page(has_touch=True, is_mobile=True)
-        begin(phone, running.url, "phone")
-        seen = n_visible(phone)
-        choose(phone, unranked_names(phone)[0])
-        send(phone)
-        arrive(phone, 2)
-        choose(phone, unranked_names(phone)[0])
-        phone.locator("#choices").evaluate("node => node.scrollTo(0, node.scrollHeight)")
-        # The page has seen the scrolling once it has drawn another frame.
-        frame = "done => requestAnimationFrame(() => requestAnimationFrame(done))"
-        phone.evaluate(f"() => new Promise({frame})")
-        send(phone)
-        phone.get_by_role("heading", name="Thank you").wait_for()
-        first, second = running.answers("phone")
-        # The row that is cut off may count, and the one that the ranking covers did.
-        assert first.screen == second.screen == "phone"
-        assert seen / 30 <= first.seen <= (seen + 2) / 30 < 1
-        assert second.seen > first.seen
-        desktop = open_page(viewport={"width": 1280, "height": 1600})
-        begin(desktop, running.url, "desktop")
-        choose(desktop, names[3])
-        send(desktop)
-        arrive(desktop, 2)
-        (answer,) = running.answers("desktop")
-        assert (answer.screen, answer.seen) == ("desktop", 1.0)

@@ -13,7 +13,7 @@ app = make_app(
     "Collect rankings from people on web pages that you host.",
     version("rankshot-survey"),
     {
-        "Make and run a study": (studies.new, studies.catalogue, studies.serve, studies.set_),
+        "Make and run a study": (studies.new, studies.serve, studies.set_),
         "Answers": (results.status, results.export, studies.backup),
     },
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from rankshot.core.errors import NO_VALUE, InputError, format_count
 from rankshot_survey.cli.shared import (
     Ids,
+    Output,
     Pilot,
     Place,
     StudyFile,
@@ -39,15 +39,7 @@ DECISIONS = {
     "look at": "finished, but flagged, or withdrew afterwards",
     "reject": "finished, but excluded",
     "return": "withdrew or were excluded before the end, or answered nothing",
-    "screened out": "did not pass the screening, which has its own code",
     "wait": "have not finished",
-}
-# What the comparison with Prolific's list of submissions finds.
-COMPARED = {
-    "returned": "Returned or timed out at Prolific",
-    "missing": "Submitted at Prolific, but not here",
-    "not finished": "Submitted at Prolific, but not finished here",
-    "another way": "Here, but not in Prolific's list",
 }
 
 
@@ -80,11 +72,8 @@ def exclude(
     names = [*(ids or ()), *(name for _, name in (iterate_names(from_) if from_ else ()))]
     require(names, "ids", NO_VALUE, "must be given, or --from")
     with _find(study, database, names) as (_, answers, raters):
-        changed = exclude_raters(answers, raters, why)
-    n = len(raters) - len(changed)
-    say(f"{format_count(len(changed), 'participant')} excluded: {why}")
-    if n:
-        say(f"{format_count(n, 'participant')} already excluded for this reason")
+        exclude_raters(answers, raters, why)
+    say(f"{format_count(len(raters), 'participant')} excluded: {why}")
 
 
 @app.command
@@ -96,8 +85,8 @@ def restore(study: StudyFile, ids: Ids, /, *, database: Place = None) -> None:
     from rankshot_survey.store.people import restore as restore_raters
 
     with _find(study, database, ids) as (_, answers, raters):
-        changed = restore_raters(answers, raters)
-    say(f"{format_count(len(changed), 'participant')} restored.")
+        n = restore_raters(answers, raters)
+    say(f"{format_count(n, 'participant')} restored.")
 
 
 @app.command
@@ -138,30 +127,27 @@ def delete(
     Parameters
     ----------
     pilot
-        Delete all pilot participants.
+        Also delete all pilot participants.
     all_
-        Delete all participants, if the study is paused or closed.
+        Delete all participants, those of the pilot included.
     """
-    from rankshot_survey.store.people import delete_participants, reset
+    from rankshot_survey.store.people import delete_participants
 
-    require(bool(ids) + pilot + all_ == 1, "ids", ids or NO_VALUE, "or --pilot or --all is needed")
-    if not ids:
-        with open_survey(study, database) as (_, answers):
-            what = "pilot participants" if pilot else "participants"
-            confirm(f"Permanently delete all {what} of {study} and their answers?", yes=yes)
-            n = reset(answers, pilot_only=pilot)
-        say(f"{format_count(n, 'participant')} deleted, with all answers.")
-        return
-    with _find(study, database, ids) as (definition, answers, raters):
-        mine = [row for row in _read_payments(definition, answers) if row["rater"] in raters]
-        for row in mine:
-            if row["decision"] in ("approve", "look at"):
+    require(ids or pilot or all_, "ids", NO_VALUE, "must be given, or --pilot or --all")
+    with _find(study, database, ids or ()) as (definition, answers, raters):
+        payments = _read_payments(definition, answers)
+        chosen = {*raters, *(row["rater"] for row in payments if all_)}
+        if pilot or all_:
+            tried = _read_payments(definition, answers, pilot=True)
+            chosen |= {row["rater"] for row in tried}
+        for row in payments:
+            if row["rater"] in chosen and row["decision"] in ("approve", "look at"):
                 who = row["id"] or row["rater"]
                 say(f"{who} is to be paid ({row['decision']}). Pay first, if you have not.")
-        who = f"{format_count(len(raters), 'participant')} ({', '.join(raters)})"
-        confirm(f"Permanently delete {who} and all their answers?", yes=yes)
-        delete_participants(answers, raters)
-    say(f"{who}: deleted. Remove them from backups as well (--database), and export again.")
+        who = format_count(len(chosen), "participant")
+        confirm(f"Permanently delete {who} of {study} and all their answers?", yes=yes)
+        delete_participants(answers, chosen)
+    say(f"{who} deleted. Remove them from backups as well (--database), and export again.")
 
 
 @app.command
@@ -173,8 +159,7 @@ def payments(
     with_flagged: bool = False,
     reject: bool = False,
     pilot: Pilot = False,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
-    prolific: Path | None = None,
+    output: Output | None = None,
     database: Place = None,
 ) -> None:
     """Show who is to be paid; write lists for the platform.
@@ -187,52 +172,42 @@ def payments(
     Parameters
     ----------
     approve
-        List those who finished and are not flagged.
+        List those who finished and are not flagged. Without this and the next two options, all
+        participants are listed.
     with_flagged
-        With --approve: also list those with a flag.
+        List those who finished and have a flag.
     reject
         List those who finished but are excluded.
     output
-        The file to write: a table (.csv), or with --approve or --reject plain ids, one per line
-        (.txt), for Prolific's bulk approval.
-    prolific
-        The list of submissions that Prolific exports (.csv), to check against this survey.
+        The file to write: a table (.csv), or plain ids, one per line (.txt), for Prolific's bulk
+        approval.
     """
     from rankshot.core.files import replace_file
-    from rankshot_survey.export import compare_submissions, format_csv, payment_records
+    from rankshot_survey.export import format_csv, payment_records
 
-    require(not (approve and reject), "reject", reject, "needs a file of its own")
-    require(output or not (approve or reject), "output", NO_VALUE, "is missing")
-    require(approve or not with_flagged, "with_flagged", with_flagged, "needs --approve")
     if output is not None:
-        # Plain ids do not say what is to be done with them.
-        check_output(output, (".csv", ".txt") if approve or reject else (".csv",), study)
+        check_output(output, (".csv", ".txt"), study)
     view = read_view(study, database, pilot=pilot)
-    rows = payment_records(view)
+    wanted = {"approve": approve, "look at": with_flagged, "reject": reject}
+    which = [name for name in DECISIONS if wanted.get(name)] or list(DECISIONS)
+    rows = [row for row in payment_records(view) if row["decision"] in which]
+    lost = sum(row["id"] is None for row in rows)
+    if lost and output is not None:
+        who = format_count(lost, "participant")
+        raise InputError("study", NO_VALUE, f"has no ids of {who} any more: they were erased")
+    for decision in which:
+        theirs = [row for row in rows if row["decision"] == decision]
+        say(f"{decision}: {len(theirs):,} ({DECISIONS[decision]})")
+        if decision not in ("approve", "wait"):
+            for row in theirs:
+                say(f"    {row['id'] or row['rater']} {row['reason']}")
     if output is not None:
-        chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
-        which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
-        listed = [row for row in rows if row["decision"] in which]
-        if lost := sum(row["id"] is None for row in listed):
-            who = format_count(lost, "participant")
-            raise InputError("study", NO_VALUE, f"has no ids of {who} any more: they were erased")
         is_plain = output.suffix == ".txt"
-        text = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
+        text = "".join(f"{row['id']}\n" for row in rows) if is_plain else format_csv(rows)
         with replace_file(output, private=True) as stream:
             stream.write(text)
         what = "completion code" if view.study.platform == "none" else "participant id"
-        say(f"{format_count(len(listed), what)} written to {output}")
-    for decision, meaning in DECISIONS.items():
-        theirs = [row for row in rows if row["decision"] == decision]
-        say(f"{decision}: {len(theirs):,} ({meaning})")
-        if decision in ("look at", "reject", "return"):
-            for row in theirs:
-                say(f"    {row['id'] or row['rater']} {row['reason']}")
-    if prolific is not None:
-        for what, some in compare_submissions(view, _read_submissions(prolific)).items():
-            say(f"{COMPARED[what]}: {len(some):,}")
-            for one in some:
-                say(f"    {one}")
+        say(f"{format_count(len(rows), what)} written to {output}")
 
 
 @app.command
@@ -270,17 +245,10 @@ def _find(
         yield definition, answers, raters
 
 
-def _read_submissions(path: Path) -> list[tuple[str, str]]:
-    """Read the ids and the states in Prolific's list of submissions."""
-    with path.open(newline="", encoding="utf-8-sig") as stream:
-        rows = csv.DictReader(stream)
-        for name in ("Participant id", "Status"):
-            require(name in (rows.fieldnames or ()), "prolific", path, f"has no column {name!r}")
-        return [(row["Participant id"].strip(), (row["Status"] or "").strip()) for row in rows]
-
-
-def _read_payments(study: Study, answers: Database) -> list[dict[str, object]]:
+def _read_payments(
+    study: Study, answers: Database, *, pilot: bool = False
+) -> list[dict[str, object]]:
     from rankshot_survey.export import payment_records
     from rankshot_survey.overview import read_overview
 
-    return payment_records(read_overview(study, answers, time.time()))
+    return payment_records(read_overview(study, answers, time.time(), pilot=pilot))

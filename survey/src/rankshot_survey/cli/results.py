@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from rankshot.core.errors import NO_VALUE, InputError, format_count
+from rankshot.core.errors import format_count
 from rankshot_survey.cli.shared import (
+    Output,
     Pilot,
     Place,
     StudyFile,
     check_output,
     read_view,
-    require,
     say,
 )
 
@@ -51,7 +49,7 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
         say(f"{format_count(more, 'answer')} to questions that are no longer in the study")
     say(f"The survey is {'a pilot' if view.state == 'pilot' else view.state}.")
     people = view.counts
-    others = ("answered nothing", "withdrawn", "screened out", "excluded")
+    others = ("answered nothing", "withdrawn", "excluded")
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(
         f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
@@ -63,7 +61,7 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
     what = "code" if view.study.platform == "none" else "id"
     for person in view.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
-        say(f"    {person.rater} ({what} {view.ids[person.rater]}) {reasons}")
+        say(f"    {person.row.rater} ({what} {view.ids[person.row.rater]}) {reasons}")
 
 
 def _format_consensus(row: TargetProgress) -> str:
@@ -78,7 +76,7 @@ def _format_consensus(row: TargetProgress) -> str:
     return " > ".join([*texts, f"{rest:,} more"] if rest else texts)
 
 
-Kind = Literal["rankings", "answers", "participants", "consents"]
+Kind = Literal["rankings", "answers", "participants"]
 
 
 def export(
@@ -86,10 +84,9 @@ def export(
     kind: Kind = "rankings",
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
+    output: Output,
     database: Place = None,
     exclude_flagged: bool = False,
-    with_ids: bool = False,
     pilot: Pilot = False,
 ) -> None:
     """Write the rankings, or the raw data.
@@ -104,31 +101,24 @@ def export(
     ----------
     kind
         What to write: the rankings (.jsonl); every answer, with repeats, gold questions and skips;
-        one line per participant; or the texts to which participants agreed.
+        or one line per participant.
     output
         The file to write (.jsonl, raw data also .csv).
     exclude_flagged
-        Leave the answers of flagged raters out of the rankings.
-    with_ids
-        Add the platform ids of participants.
+        Leave flagged participants and their answers out.
     """
     from rankshot_survey.answers import is_counted
     from rankshot_survey.export import make_records, write_records
 
-    require(kind == "rankings" or not exclude_flagged, "kind", kind, "has no --exclude-flagged")
-    require(kind == "participants" or not with_ids, "kind", kind, "has no --with-ids")
     check_output(output, (".jsonl",) if kind == "rankings" else (".csv", ".jsonl"), study)
     view = read_view(study, database, pilot=pilot)
-    if not view.people:
-        raise InputError("study", NO_VALUE, "has no participants yet", str(study))
-    rows = make_records(view, kind, exclude_flagged=exclude_flagged, with_ids=with_ids)
+    rows = make_records(view, kind, exclude_flagged=exclude_flagged)
     write_records(output, rows, private=kind != "rankings")
     say(f"{format_count(len(rows), kind.removesuffix('s'))} written to {output}")
     if kind == "rankings":
         n_other = sum(not is_counted(answer) for answer in view.answers)
         say(f"not exported: {n_other:,} skips, repeats and gold answers")
-        if exclude_flagged:
-            left = {a.rater for a in view.answers if view.flags.get(a.rater)}
-            say(f"left out: {format_count(len(left), 'flagged rater')}")
         if view.counts["excluded"]:
             say(f"left out: {format_count(view.counts['excluded'], 'excluded participant')}")
+    if exclude_flagged:
+        say(f"left out: {format_count(len(view.flagged), 'flagged participant')}")

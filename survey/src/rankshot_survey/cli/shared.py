@@ -27,6 +27,7 @@ Place = Annotated[
         f"study. If the URL contains a password, give it in the environment variable {DATABASE}."
     ),
 ]
+Output = Annotated[Path, Parameter(alias="-o")]
 Pilot = Annotated[bool, Parameter(help="Include only pilot participants.")]
 Yes = Annotated[bool, Parameter(help="Skip the confirmation prompt.")]
 Ids = Annotated[
@@ -52,15 +53,18 @@ def confirm(question: str, *, yes: bool) -> None:
         raise SystemExit(1)
 
 
-def check_output(path: Path, endings: Sequence[str], study: Path) -> None:
+def check_output(
+    path: Path, endings: Sequence[str], study: Path | None = None, parameter: str = "output"
+) -> None:
     """Refuse an output file with another ending, in no folder, or that is the study itself.
 
     Commands call this before they read anything.
     """
     rule = f"must end in {' or '.join(endings)}"
-    require(path.suffix in endings and not path.is_dir(), "output", path, rule)
-    require(path.resolve() != study.resolve(), "output", path, "must not be the study")
-    require(path.resolve().parent.is_dir(), "output", path, "must be in a folder that exists")
+    require(path.suffix in endings and not path.is_dir(), parameter, path, rule)
+    is_other = study is None or path.resolve() != study.resolve()
+    require(is_other, parameter, path, "must not be the study")
+    require(path.resolve().parent.is_dir(), parameter, path, "must be in a folder that exists")
 
 
 def require(holds: object, parameter: str, value: object, rule: str) -> None:

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from rankshot.core.errors import InputError, format_count
 from rankshot_survey.cli.shared import (
+    Output,
     Place,
     StudyFile,
     check_output,
@@ -38,9 +39,8 @@ def new(
     study: Path,
     /,
     *,
-    items: Path | None = None,
+    items: Annotated[Path, Parameter(name=["--items", "--seen"])],
     prompt: str | None = None,
-    seen: Path | None = None,
     new: Path | None = None,
     show: int | None = None,
     rankings: Path | None = None,
@@ -48,22 +48,22 @@ def new(
 ) -> None:
     """Write a new study file.
 
-    With --items, people put ordinary items in order, all in one question. With --seen and --new,
-    they order the seen classes of a classifier by their similarity to each new class.
+    People put ordinary items in order, all in one question. With --new, they order the seen classes
+    of a classifier by their similarity to each new class.
 
     Example: rankshot-survey new study.toml --items items.txt --prompt "Which do you like best?"
+
+    Example: rankshot-survey new study.toml --seen seen.txt --new new.txt
 
     Parameters
     ----------
     study
         The file to write.
     items
-        A text file with the items to be ordered, one per line.
+        A text file with the items, or the seen classes, to be ordered, one per line.
     prompt
         The question, such as "Which of these do you like best?". With several new classes, it
         contains {target} in place of the new class.
-    seen
-        A text file with the seen classes, one per line, to be ordered.
     new
         A text file with the new classes, one per line.
     show
@@ -82,10 +82,9 @@ def new(
     from rankshot_survey.study import CONSENT_PLACEHOLDER
     from rankshot_survey.study_files import format_study
 
-    _check_new("study", study)
-    require((items is None) != (seen is None), "items", items, "must be given, or --seen and --new")
-    require((new is None) == (seen is None), "new", new, "must be given together with --seen")
-    names = read_names(items or seen)  # type: ignore[arg-type]
+    check_output(study, (".toml",), parameter="study")
+    require(not study.exists(), "study", study, "exists already")
+    names = read_names(items)
     designed = new_study(
         read_names(new) if new else None,
         names,
@@ -102,31 +101,6 @@ def new(
     )
     say(f"    rankshot-survey serve {study}")
     say("Until then, try it with --pilot.")
-
-
-def catalogue(file: Path, /) -> None:
-    """Write the texts that participants read, for translation.
-
-    The texts are in English. Translate them in the file, and name it in the study file, under
-    [language] catalogues.
-
-    Example: rankshot-survey catalogue fr.toml
-
-    Parameters
-    ----------
-    file
-        The file to write, named after its language.
-    """
-    from rankshot.core.files import replace_file
-    from rankshot_survey.languages import english_text
-    from rankshot_survey.study_values import LANGUAGE
-
-    _check_new("file", file)
-    require(LANGUAGE.fullmatch(file.stem), "file", file, "must have a language as its name")
-    with replace_file(file) as stream:
-        stream.write(english_text(file.stem))
-    say(f"{file}: translate the texts in quotes. Then write into the study file")
-    say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
 def serve(
@@ -236,7 +210,7 @@ def backup(
     study: StudyFile,
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
+    output: Output,
     database: Place = None,
 ) -> None:
     """Copy the database, even while the survey is running.
@@ -260,13 +234,6 @@ def backup(
     say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}")
 
 
-def _check_new(parameter: str, path: Path) -> None:
-    """Refuse a file that exists, has another ending or cannot be written."""
-    require(path.suffix == ".toml", parameter, path, "must end in .toml")
-    require(not path.exists(), parameter, path, "exists already")
-    require(path.resolve().parent.is_dir(), parameter, path, "must be in a folder that exists")
-
-
 def _require_written(study: Study, path: Path) -> None:
     """Refuse a study that still has the placeholders of a new one."""
     from rankshot_survey.study import CONSENT_PLACEHOLDER, TITLE_PLACEHOLDER
@@ -288,9 +255,8 @@ def _find_missing_links(study: Study) -> Iterator[str]:
             "completion_url": "the platform cannot see who finished",
             "full_url": "people cannot return from a study that is full, paused or closed",
             "refusal_url": "people who do not agree, withdraw or answer nothing cannot return",
-            "screening_url": "people who are screened out have no code of their own",
         }.items():
-            if getattr(study, key) is None and (key != "screening_url" or study.screening):
+            if getattr(study, key) is None:
                 yield f"without [platform] {key}, {problem}"
 
 

@@ -19,7 +19,7 @@ from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot_survey.study import Question, Study
 
 # What an answer fills in.
-GIVEN = ("answer", "answered_at", "seconds", "shown_at", "screen", "seen")
+GIVEN = ("answer", "answered_at", "seconds")
 # How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
 # More than the cost of any item of a set.

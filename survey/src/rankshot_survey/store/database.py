@@ -1,4 +1,4 @@
-"""The database of a survey: its tables, their migration, transactions, and keyed hashes."""
+"""The database of a survey: its tables, transactions, and keyed hashes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ SURVEY = sa.Table(
     sa.Column("secret", sa.Text, **SET),
     # open, pilot, paused or closed.
     sa.Column("state", sa.Text, **SET, server_default="open"),
-    # Researchers who logged in before this time are logged out.
-    sa.Column("logged_out_at", sa.Double, **ZERO),
 )
 QUESTION = sa.Table(
     "question",
@@ -51,31 +49,24 @@ QUESTION = sa.Table(
     # sets that a participant may get.
     *_columns(sa.Integer, "show", "part", **ZERO),
 )
-# "excluded", "withdrawn" and "screened" say when it happened, and NULL that it did not. Prolific
-# pays by the ids of the platform. "consent" is the version of the text to which the participant
-# agreed last. "started_by" is a hash of the form that started: who sends it again, or whose browser
-# has the link, goes on. With the id alone, somebody does if a researcher has released it. Pilot
-# answers never mix with others.
+# "excluded" and "withdrawn" say when it happened, and NULL that it did not. Prolific pays by the
+# ids of the platform. "started_by" is a hash of the form that started: who sends it again, or whose
+# browser has the link, goes on. With the id alone, somebody does if a researcher has released it.
+# Pilot answers never mix with others.
 PARTICIPANT = sa.Table(
     "participant",
     METADATA,
     sa.Column("rater", sa.Text, primary_key=True),
     *_columns(sa.Double, "started_at", "seen_at", **SET),
-    *_columns(sa.Double, "finished_at", "excluded_at", "withdrawn_at", "screened_at"),
-    *_columns(sa.Text, "language", "excluded_why", "consent", "started_by"),
+    *_columns(sa.Double, "finished_at", "excluded_at", "withdrawn_at"),
+    *_columns(sa.Text, "language", "excluded_why", "started_by"),
     *_columns(sa.Text, "platform_id", "platform_study", "platform_session"),
     *_columns(sa.Integer, "pilot", "released", **ZERO),
 )
-CONSENT = sa.Table(
-    "consent",
-    METADATA,
-    sa.Column("version", sa.Text, primary_key=True),
-    *_columns(sa.Text, "language", "text", **SET),
-)
+# The columns with the ids of a study, in the order of their names.
+ID_COLUMNS = ("platform_id", "platform_study", "platform_session")
 # "answer" lists items, best first; [] is a skip. "seconds" are from showing the question to the
-# answer, NULL if no clock can tell. "screen" is phone, tablet or desktop, and "seen" the share of
-# the items that were ever on it, NULL without scripts. "shown_at" is stored with the answer: a page
-# that is only looked at writes nothing.
+# answer, NULL if no clock can tell.
 ASSIGNMENT = sa.Table(
     "assignment",
     METADATA,
@@ -84,37 +75,19 @@ ASSIGNMENT = sa.Table(
     sa.Column("question", sa.Text, sa.ForeignKey("question.key"), **SET),
     sa.Column("repeat", sa.Integer, **SET),
     sa.Column("shown", sa.Text, **SET),
-    *_columns(sa.Text, "answer", "screen"),
-    *_columns(sa.Double, "shown_at", "answered_at", "seconds", "seen"),
+    sa.Column("answer", sa.Text),
+    *_columns(sa.Double, "answered_at", "seconds"),
     # Nobody gets the same question twice, except as a planned repeat.
     sa.UniqueConstraint("rater", "question", "repeat"),
     sa.Index("assignment_of_question", "question"),
 )
-EXTRA_ANSWER = sa.Table(
-    "extra_answer",
-    METADATA,
-    sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, **SET),
-)
-# "rater" is NULL if the action concerns no participant, or one who was deleted.
-EVENT = sa.Table(
-    "event",
-    METADATA,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("at", sa.Double, **SET),
-    *_columns(sa.Text, "action", "detail", **SET),
-    sa.Column("rater", sa.Text),
-)
-NEWEST_VERSION = 5
-# That of rankshot 0.3.
-OLDEST_VERSION = 4
+VERSION = 6
 RESTORE = "see 'Restore a backup' in the guide to running a survey on a server"
 # How long a writer waits for the others.
 BUSY_SECONDS = 60.0
 # SQLite has one writer at a time; more connections would only wait.
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
-_MIGRATION_LOCK = 7_261_001
+_CREATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
 
@@ -127,9 +100,10 @@ class Identity(Signer):
     key can test a guess, but cannot read an id.
     """
 
-    def rater(self, participant: str) -> str:
-        """Hash under which a participant is stored."""
-        return self._hash("rater", participant).hex()[:RATER_DIGITS]
+    def rater(self, participant: str, *, pilot: bool = False) -> str:
+        """Hash under which a participant is stored; in the pilot, it is another one."""
+        name = f"pilot:{participant}" if pilot else participant
+        return self._hash("rater", name).hex()[:RATER_DIGITS]
 
     def link(self, rater: str) -> str:
         """Last part of a participant's URL. Whoever has it can answer."""
@@ -143,6 +117,11 @@ class Identity(Signer):
     def code(self, rater: str) -> str:
         """Completion code of a participant."""
         return base64.b32encode(self._hash("code", rater)).decode()[:10]
+
+
+def participant_name(platform: str, participant: str) -> str:
+    """Return the name of a participant who has an id; the database stores a keyed hash of it."""
+    return f"{platform}:id:{participant}"
 
 
 @contextmanager
@@ -172,7 +151,7 @@ class Database:
     create : bool
         Whether a missing file, or missing tables in PostgreSQL, are created.
     read_only : bool
-        Whether nothing is written, not even a migration of an older database.
+        Whether nothing is written.
 
     Attributes
     ----------
@@ -217,25 +196,23 @@ class Database:
         self._use(_create_sqlite_engine(path, lambda: open_to_read(path), poolclass=NullPool))
         with self.begin_read() as reader:
             check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
-            read_version(reader, path)
+            _has_tables(reader, path)
         if not read_only:
             # SQLite lets writers sleep and try again; so the waiting ones come in turn.
             self._turn = Lock()
             self._use(_create_sqlite_engine(path, lambda: _connect_to_write(path), **_POOL))
-            with self.begin_write() as writer:
-                migrate(writer, path)
 
     def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> None:
         self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
         with self.begin_read() if read_only else self.begin_write() as connection:
-            if not read_only:
+            if create:
                 # If two servers start at once, only one of them creates the tables.
                 lock = sa.text("SELECT pg_advisory_xact_lock(:n)")
-                connection.execute(lock, {"n": _MIGRATION_LOCK})
-            if read_version(connection, url) == 0 and (read_only or not create):
-                raise InputError("database", NO_VALUE, "has no tables of a survey")
-            if not read_only:
-                migrate(connection, url)
+                connection.execute(lock, {"n": _CREATION_LOCK})
+            if not _has_tables(connection, url):
+                if not create:
+                    raise InputError("database", NO_VALUE, "has no tables of a survey")
+                _create_tables(connection)
 
     def _use(self, engine: sa.Engine, **read_options: str) -> None:
         self._engine = engine
@@ -279,54 +256,30 @@ class Database:
             self._engine.dispose()
 
 
-# ---- Migrations
+# ---- Tables
 
 
-def migrate(connection: sa.Connection, place: Path | str) -> None:
-    """Create the tables, or migrate those of an older version, in the caller's transaction."""
-    version = read_version(connection, place)
-    if version == NEWEST_VERSION:
-        return
-    if version == 0:
-        METADATA.create_all(connection)
-        new = {"version": NEWEST_VERSION, "secret": secrets.token_hex(32)}
-        connection.execute(SURVEY.insert().values(new))
-        return
-    # Version 4 kept withdrawn answers for a day.
-    connection.execute(sa.text("DROP TABLE withdrawn"))
-    connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
+def _create_tables(connection: sa.Connection) -> None:
+    METADATA.create_all(connection)
+    new = {"version": VERSION, "secret": secrets.token_hex(32)}
+    connection.execute(SURVEY.insert().values(new))
 
 
-def read_version(connection: sa.Connection, place: Path | str) -> int:
-    """Version of the tables; 0 if there are none."""
+def _has_tables(connection: sa.Connection, place: Path | str) -> bool:
+    """Return whether a database has the tables of a survey; refuse other ones."""
     names = sa.inspect(connection).get_table_names()
+    if not names:
+        return False
     if "survey" not in names:
-        if names:
-            raise InputError(
-                "database",
-                _show_place(place),
-                f"has other tables ({', '.join(sorted(names)[:5])})",
-                hint="give the survey a database of its own",
-            )
-        return 0
+        rule = f"has other tables ({', '.join(sorted(names)[:5])})"
+        hint = "give the survey a database of its own"
+        raise InputError("database", _show_place(place), rule, hint=hint)
     version = int(connection.execute(sa.select(SURVEY.c.version)).scalar_one())
-    if not OLDEST_VERSION <= version <= NEWEST_VERSION:
-        raise InputError(
-            "database",
-            _show_place(place),
-            f"has schema version {version}; {OLDEST_VERSION} to {NEWEST_VERSION} can be read",
-            hint="upgrade rankshot-survey for a newer one; open older ones with rankshot 0.3",
-        )
-    # Version 4 also had conditions of experiments.
-    conditions = sa.text("SELECT condition FROM question WHERE condition <> '' LIMIT 1")
-    if version == OLDEST_VERSION and (condition := connection.execute(conditions).scalar()):
-        raise InputError(
-            "database",
-            _show_place(place),
-            f"has the condition {condition!r} of an experiment, which only rankshot 0.3 reads",
-            hint="export its answers with rankshot 0.3",
-        )
-    return version
+    if version != VERSION:
+        rule = f"has schema version {version}; only {VERSION} can be read"
+        hint = "open older ones with rankshot 0.3; upgrade rankshot-survey for a newer one"
+        raise InputError("database", _show_place(place), rule, hint=hint)
+    return True
 
 
 # ---- SQLite
@@ -340,7 +293,7 @@ def _create_file(path: Path) -> None:
         raise InputError("database", str(path), f"cannot be created: {error.strerror}") from None
     engine = _create_sqlite_engine(path, lambda: _open(path, "mode=rw"), **_POOL)
     with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
-        migrate(connection, path)
+        _create_tables(connection)
     engine.dispose()
 
 

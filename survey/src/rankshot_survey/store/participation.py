@@ -7,16 +7,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import sha256
 from random import Random, SystemRandom
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
 
-from rankshot.core.errors import RankshotError
-from rankshot_survey.answers import NamedOrder, parse_order, read_order
-from rankshot_survey.languages import OwnText
-from rankshot_survey.platforms import ID_COLUMNS, pilot_name
+from rankshot_survey.answers import NamedOrder, read_order
 from rankshot_survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
@@ -31,19 +27,17 @@ from rankshot_survey.store.assignment import (
 )
 from rankshot_survey.store.database import (
     ASSIGNMENT,
-    CONSENT,
-    EXTRA_ANSWER,
+    ID_COLUMNS,
     PARTICIPANT,
     QUESTION,
     SURVEY,
     Database,
 )
-from rankshot_survey.store.people import read_extra_answers, read_state, withdraw
+from rankshot_survey.store.people import read_state
 from rankshot_survey.study import Question, Study
 
 # Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
-CONSENT_DIGITS = 16
 # For how many questions the time of their first page is kept in memory.
 MOST_SHOWN = 100_000
 # Building a statement takes longer than running it: those of an answer are built once.
@@ -106,26 +100,6 @@ class Finished(NamedTuple):
     pilot: bool
 
 
-class ExtraLeft(NamedTuple):
-    """All questions of a participant are done, except the extra ones at the end."""
-
-    # The token that the answers to them must have.
-    form: str
-    pilot: bool
-
-
-class Submission(NamedTuple):
-    """An answer as it was sent: places of the items, the screen, and how many items were on it."""
-
-    rater: str
-    number: int
-    form: str
-    places: Sequence[str]
-    skip: bool = False
-    screen: str | None = None
-    n_seen: int | None = None
-
-
 class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
 
@@ -134,8 +108,8 @@ class NotAssignedError(Exception):
 class StoppedError(Exception):
     """Somebody cannot start or go on, for a reason.
 
-    It is full, paused, closed, screened, withdrawn, excluded, or elsewhere: somebody has started
-    with the id, and nothing shows that it is the same person.
+    It is full, paused, closed, withdrawn, excluded, or elsewhere: somebody has started with the id,
+    and nothing shows that it is the same person.
 
     ``wait`` is the time in seconds after which a full survey may have a place.
     """
@@ -221,23 +195,17 @@ class Participation:
         participant: str,
         ids: Mapping[str, str] | None = None,
         language: str | None = None,
-        consent: OwnText | None = None,
-        screening: Mapping[str, str] | None = None,
         *,
         form: str = "",
         owned: Collection[str] = (),
     ) -> str:
         """Start or resume; return the rater.
 
-        ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
-        text to which the person agrees, and ``screening`` has the answers to the screening. An id
-        is not a secret: only somebody who sends the same form again, owns the rater's link or was
-        released by a researcher can resume. Others are stopped: it has started elsewhere.
+        ``ids`` are the platform's ids of this person, by column of the database. An id is not a
+        secret: only somebody who sends the same form again, owns the rater's link or was released
+        by a researcher can resume. Others are stopped: it has started elsewhere.
         """
         now = self._clock()
-        is_accepted = screening is None or all(
-            screening.get(question.name) in question.accepted for question in self._study.screening
-        )
         with self._database.begin_assignment() as connection:
             rater = self._find_rater(connection, participant)
             person = select_participant(connection, rater)
@@ -245,30 +213,20 @@ class Participation:
                 if not self._is_own(person, form, owned):
                     raise StoppedError("elsewhere", has_started=True)
                 _check_going_on(person)
-            new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
-            if person is None:
-                new |= {"pilot": int(_require_open(read_state(connection)))}
-                new |= {"started_by": self._identity.form_token("started", form)}
-            if person is None and not is_accepted:
-                # So that a second try with other answers is the same person.
-                connection.execute(PARTICIPANT.insert().values(**new, screened_at=now))
             # A participant whose questions were all answered by others starts again.
-            elif person is None or not select_assignments(connection, rater):
-                pilot = _require_open(read_state(connection))
-                pilot = pilot if person is None else bool(person.pilot)
+            if person is None or not select_assignments(connection, rater):
+                is_pilot = _require_open(read_state(connection))
+                pilot = is_pilot if person is None else bool(person.pilot)
                 keys = self._require_questions(connection, pilot=pilot)
                 if person is None:
-                    connection.execute(PARTICIPANT.insert().values(new))
-                    insert_extra_answers(connection, rater, screening or {})
+                    token = self._identity.form_token("started", form)
+                    new = {"rater": rater, "started_at": now, "seen_at": now, "started_by": token}
+                    connection.execute(PARTICIPANT.insert().values(**new, pilot=int(pilot)))
                 record_activity(connection, rater, now)
                 insert_questions(connection, self._study, rater, keys, now, self._rng)
             mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
-            agreed: dict[str, Any] = {"released": 0}
-            if language is not None:
-                agreed["language"] = language
-            if consent is not None:
-                agreed["consent"] = _keep_consent(connection, consent)
-            connection.execute(mine.values(agreed))
+            chosen = {} if language is None else {"language": language}
+            connection.execute(mine.values(released=0, **chosen))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
             if ids:
@@ -289,8 +247,7 @@ class Participation:
 
     def _find_rater(self, connection: Connection, participant: str) -> str:
         """Return the rater of a visitor. Anyone who took part in the pilot starts again."""
-        is_pilot = read_state(connection) == "pilot"
-        return self._identity.rater(pilot_name(participant) if is_pilot else participant)
+        return self._identity.rater(participant, pilot=read_state(connection) == "pilot")
 
     def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
         """Choose questions for somebody new; if none is left, say when one may be."""
@@ -303,8 +260,8 @@ class Participation:
             raise StoppedError("full", wait=wait)
         return keys
 
-    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
+    def current_question(self, rater: str) -> CurrentQuestion | Finished:
+        """Return the first question without an answer, or `Finished`."""
         now = self._clock()
         with self._database.begin_read() as connection:
             row = _select_current(connection, rater)
@@ -325,16 +282,14 @@ class Participation:
 
     def _show(
         self, connection: Connection, row: Row[Any], now: float
-    ) -> CurrentQuestion | ExtraLeft | Finished:
+    ) -> CurrentQuestion | Finished:
         """Return the question of a row of `CURRENT`; if none is left, record the end."""
         if row.finished_at is not None:
             return self._make_finished(connection, row)
         if row.number is None:
-            if self._is_extra_left(connection, row.rater):
-                form = self._identity.form_token(*self._extra_parts(row.rater))
-                return ExtraLeft(form, bool(row.pilot))
             if row.total:
-                record_end(connection, row.rater, now)
+                mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == row.rater)
+                connection.execute(mine.values(finished_at=_find_end(row.rater, now)))
             return self._make_finished(connection, row)
         # A page of another order would mean other items by the same places.
         key = (row.rater, row.number, row.question, row.shown)
@@ -356,18 +311,6 @@ class Participation:
             repeat=bool(row.repeat),
         )
 
-    def _extra_parts(self, rater: str) -> tuple[str, ...]:
-        """Return the values that the token of the extra questions signs."""
-        names = [question.name for question in self._study.last_questions]
-        return rater, "extra", json.dumps(names)
-
-    def _is_extra_left(self, connection: Connection, rater: str) -> bool:
-        """Return whether somebody who has ranked something has extra questions to answer."""
-        if not self._study.last_questions or not count_own_answers(connection, rater)[0]:
-            return False
-        stored = read_extra_answers(connection, rater).get(rater, {})
-        return any(question.name not in stored for question in self._study.last_questions)
-
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
         person = select_participant(
@@ -381,70 +324,41 @@ class Participation:
             replace_closed(connection, self._study, loads, rows, now, self._rng)
         record_activity(connection, rater, now)
 
-    def submit(self, sent: Submission) -> None:
-        """Store an answer. When this returns, it is on disk.
+    def submit(
+        self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
+    ) -> None:
+        """Store the places of the items, as they were shown. When this returns, they are on disk.
 
         Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
         was never shown to this participant, or the form token is wrong.
         """
+        now, mine = self._clock(), {"of_rater": rater, "of_number": number}
         with self._database.begin_write() as connection:
-            self._store(connection, sent)
-
-    def _store(self, connection: Connection, sent: Submission) -> None:
-        now, rater, number = self._clock(), sent.rater, sent.number
-        mine = {"of_rater": rater, "of_number": number}
-        row = connection.execute(ASSIGNED, mine).first()
-        key = row and (rater, number, row.question, row.shown)
-        shown_at = self._identity.read_timed_token(sent.form, *key) if key else None
-        if row is None or key is None or shown_at is None:
-            raise NotAssignedError
-        shown = json.loads(row.shown)
-        order = () if sent.skip else read_order(self._study.rank, shown, sent.places)
-        if row.answered_at is not None:
-            kept = parse_order(json.loads(row.answer))
-            if kept != order:
-                raise AlreadyAnsweredError(kept)
-            return
-        stored = {
-            "shown_at": shown_at,
-            "answered_at": now,
-            # Somebody may have set the computer's time back.
-            "seconds": now - shown_at if now >= shown_at else None,
-            "screen": sent.screen,
-            "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
-            "answer": json.dumps(order),
-        }
-        connection.execute(ANSWER, {**mine, **stored})
-        if not order:
-            # A skipped question is not repeated.
-            again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
-            same = ASSIGNMENT.c.question == row.question
-            connection.execute(ASSIGNMENT.delete().where(again, same))
-        # After a long idle time, `current_question` must first replace lost questions.
-        seen_at = PARTICIPANT.c.seen_at
-        is_active = seen_at >= now - self._idle_seconds
-        values: dict[str, Any] = {"seen_at": case((is_active, now), else_=seen_at)}
-        # With extra questions, the next page finds out whether it is the end.
-        if not self._study.last_questions:
-            values["finished_at"] = _find_end(rater, now)
-        connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(values))
-
-    def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
-        """Store the answers to the extra questions, and record the end.
-
-        If there are answers already, they stay.
-        """
-        is_ours = self._identity.is_form_token(form, *self._extra_parts(rater))
-        with self._database.begin_write() as connection:
-            # Another tab cannot store its answers at the same time.
-            mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
-            person = connection.execute(mine).first()
-            if not is_ours or person is None or person.withdrawn_at is not None:
+            row = connection.execute(ASSIGNED, mine).first()
+            key = row and (rater, number, row.question, row.shown)
+            shown_at = self._identity.read_timed_token(form, *key) if key else None
+            if row is None or shown_at is None:
                 raise NotAssignedError
-            kept = read_extra_answers(connection, rater).get(rater, {})
-            new = {name: value for name, value in values.items() if name not in kept}
-            insert_extra_answers(connection, rater, new)
-            record_end(connection, rater, self._clock())
+            order = () if skip else read_order(self._study.rank, json.loads(row.shown), places)
+            if row.answered_at is not None:
+                kept = tuple(json.loads(row.answer))
+                if kept != order:
+                    raise AlreadyAnsweredError(kept)
+                return
+            # Somebody may have set the computer's time back.
+            seconds = now - shown_at if now >= shown_at else None
+            stored = {"answered_at": now, "seconds": seconds, "answer": json.dumps(order)}
+            connection.execute(ANSWER, {**mine, **stored})
+            if not order:
+                # A skipped question is not repeated.
+                again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
+                same = ASSIGNMENT.c.question == row.question
+                connection.execute(ASSIGNMENT.delete().where(again, same))
+            # After a long idle time, `current_question` must first replace lost questions.
+            seen_at = PARTICIPANT.c.seen_at
+            seen = case((seen_at >= now - self._idle_seconds, now), else_=seen_at)
+            person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+            connection.execute(person.values(seen_at=seen, finished_at=_find_end(rater, now)))
 
     def reopen(self, rater: str) -> None:
         """Ask somebody again who has skipped everything."""
@@ -459,22 +373,17 @@ class Participation:
             person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
             connection.execute(person.values(finished_at=None, seen_at=0.0))
 
-    def require_going_on(self, rater: str) -> None:
-        """Refuse somebody who cannot go on."""
-        with self._database.begin_read() as connection:
-            _check_going_on(_select_current(connection, rater))
-
-    def has_ended(self, rater: str) -> bool:
-        """Return whether a participant has answered everything."""
-        person = self.find_person(rater)
-        return person is not None and person.finished_at is not None
-
     def withdraw(self, rater: str) -> None:
-        """Delete all answers of a participant, who cannot start again."""
-        try:
-            withdraw(self._database, rater, self._clock())
-        except RankshotError:
-            raise NotAssignedError from None
+        """Delete all answers of a participant, who cannot start again.
+
+        A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
+        overwrites them when it next cleans its tables by itself (autovacuum).
+        """
+        with self._database.begin_assignment() as connection:
+            connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater == rater))
+            mine = PARTICIPANT.c.rater == rater, PARTICIPANT.c.withdrawn_at.is_(None)
+            values = {"withdrawn_at": self._clock()}
+            connection.execute(PARTICIPANT.update().where(*mine).values(values))
 
     def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
         counts = count_own_answers(connection, row.rater)
@@ -493,8 +402,6 @@ def _check_going_on(person: Row[Any]) -> None:
     """Stop somebody who cannot continue. A finished participant always sees the last page."""
     if person.withdrawn_at is not None:
         raise StoppedError("withdrawn", has_started=True)
-    if person.screened_at is not None:
-        raise StoppedError("screened", has_started=True)
     if person.finished_at is None and (person.excluded_at is not None or person.state == "paused"):
         reason = "paused" if person.excluded_at is None else "excluded"
         raise StoppedError(reason, has_started=True)
@@ -508,22 +415,6 @@ def _require_open(state: str) -> bool:
 
 
 # ---- Statements
-
-
-def insert_extra_answers(connection: Connection, rater: str, values: Mapping[str, str]) -> None:
-    """Store answers to extra questions, by name."""
-    if values:
-        rows = [{"rater": rater, "name": name, "value": text} for name, text in values.items()]
-        connection.execute(EXTRA_ANSWER.insert(), rows)
-
-
-def _keep_consent(connection: Connection, consent: OwnText) -> str:
-    """Store a text of the consent once; return its version."""
-    version = sha256(consent.text.encode()).hexdigest()[:CONSENT_DIGITS]
-    same = select(CONSENT.c.version).where(CONSENT.c.version == version)
-    if connection.execute(same).first() is None:
-        connection.execute(CONSENT.insert().values(version=version, **consent._asdict()))
-    return version
 
 
 def select_participant(
@@ -543,12 +434,6 @@ def select_assignments(connection: Connection, rater: str) -> Sequence[Row[Any]]
 def record_activity(connection: Connection, rater: str, now: float) -> None:
     """Record that a participant is active."""
     connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
-
-
-def record_end(connection: Connection, rater: str, now: float) -> None:
-    """Record the end if a participant has answered all questions."""
-    mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
-    connection.execute(mine.values(finished_at=_find_end(rater, now)))
 
 
 def _find_end(rater: str, now: float) -> ColumnElement[Any]:

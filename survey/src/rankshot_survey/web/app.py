@@ -10,19 +10,15 @@ from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError as WaitError
 from starlette.responses import HTMLResponse, Response
 
-from rankshot.web.guards import MOST_BYTES, RateLimit, RefusedError, Rules
+from rankshot.web.guards import RateLimit, RefusedError, Rules
 from rankshot.web.server import add_files, create_application, load_static_files
-from rankshot_survey.answers import MOST_CHARACTERS
 from rankshot_survey.store.database import Database, name_failures
 from rankshot_survey.store.participation import NotAssignedError, Participation, StoppedError
 from rankshot_survey.store.people import read_state
 from rankshot_survey.study import Study
 from rankshot_survey.web.pages import PACKAGE, Pages, load_images
-from rankshot_survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
+from rankshot_survey.web.participant_routes import LOGGER, PLACE, ParticipantRoutes
 from rankshot_survey.web.researcher_routes import ResearcherRoutes
-
-# The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
-MOST_ENCODED = 12 * MOST_CHARACTERS
 
 
 def create_app(
@@ -66,12 +62,7 @@ def create_app(
     with name_failures(database.place):
         participation = Participation(study, database)
     pages = Pages(study, addresses, static, participation)
-    extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
-    rules = Rules(
-        RateLimit(requests),
-        find_most_bytes=lambda path: MOST_BYTES + extra_bytes * path.endswith(EXTRA),
-        repeated={PLACE},
-    )
+    rules = Rules(RateLimit(requests), repeated={PLACE})
     app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
@@ -127,9 +118,7 @@ def _show_stopped(
         if wait:
             page.headers["retry-after"] = str(60 * wait)
         return page
-    if error.reason == "screened":
-        link = study.screening_url or study.refusal_url
-    elif error.reason in ("withdrawn", "excluded"):
+    if error.reason in ("withdrawn", "excluded"):
         link = study.refusal_url or study.full_url
     else:
         # Who has started a paused study may go on later, and gets no code that ends it.

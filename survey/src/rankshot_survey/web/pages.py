@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
@@ -25,10 +25,9 @@ from rankshot_survey.languages import (
     OwnText,
     OwnTexts,
     ParticipantError,
-    find_fields,
+    load_catalogue,
     make_example,
 )
-from rankshot_survey.platforms import fill_url
 from rankshot_survey.store.participation import Participation
 from rankshot_survey.study import ItemImage, Study
 
@@ -46,6 +45,7 @@ MOST_IMAGE_BYTES = 2**20
 DIGEST_DIGITS = 32
 # How many rows of questions are kept, each about 500 bytes.
 MOST_ROWS = 10_000
+_FIELD = re.compile(r"\{(\w+)\}")
 # How the files of each kind begin.
 IMAGES = {
     "jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -83,7 +83,7 @@ class Pages:
         choice is ``reader.state.language``, or is looked up for ``reader.state.rater``.
         """
         if reader is None:
-            catalogue = self.languages.catalogue(ENGLISH)
+            catalogue = load_catalogue(ENGLISH)
         else:
             state = reader.state
             if not hasattr(state, "language"):
@@ -94,8 +94,7 @@ class Pages:
             header = reader.headers.get("accept-language", "")
             catalogue = self.languages.choose(asked, header)
         if catalogue.language not in self._texts:
-            texts = PageTexts(self._study, catalogue, self.languages, self._render)
-            self._texts[catalogue.language] = texts
+            self._texts[catalogue.language] = PageTexts(self._study, catalogue, self._render)
         return self._texts[catalogue.language]
 
     def render(
@@ -123,7 +122,8 @@ class Pages:
             return url
         rater = getattr(reader.state, "rater", None)
         ids = self._participation.read_ids(rater) if rater else getattr(reader.state, "ids", {})
-        return fill_url(url, ids)
+        # A name without a value is empty.
+        return _FIELD.sub(lambda field: quote(ids.get(field[1], ""), safe=""), url)
 
     def refuse(self, reader: HTTPConnection, error: RefusedError) -> HTMLResponse:
         """Return the page that says why a request is refused."""
@@ -149,13 +149,7 @@ class Pages:
 class PageTexts:
     """All texts for the readers of one language, as HTML."""
 
-    def __init__(
-        self,
-        study: Study,
-        catalogue: Catalogue,
-        languages: Languages,
-        render: Callable[..., Markup],
-    ) -> None:
+    def __init__(self, study: Study, catalogue: Catalogue, render: Callable[..., Markup]) -> None:
         self._catalogue = catalogue
         self.tag = catalogue.language
         self.direction = catalogue.direction
@@ -166,25 +160,16 @@ class PageTexts:
         self.contact = own.contact and self._wrap(
             OwnText(render_line(own.contact.text), own.contact.language)
         )
-        self.example = make_example(study, own, languages)
+        self.example = make_example(study, own)
         self.script = htmlsafe_json_dumps(
             {key: catalogue.texts[f"question.{key}"] for key in SCRIPT_KEYS}
         )
-        # Most texts have no fields, and are the same on each page.
-        self._fixed = {
-            key: escape(text).format()
-            for key, text in catalogue.texts.items()
-            if not find_fields(text)
-        }
         # What is the same on every page of a question, and on many of them.
         self.controls = render("question_controls.html", self)
-
         self._make_row = lru_cache(MOST_ROWS)(partial(render, "question_row.html", self))
 
     def translate(self, key: str, **fields: object) -> Markup:
         """Return a fixed text as HTML; fields that are not HTML are escaped."""
-        if not fields:
-            return self._fixed[key]
         return escape(self._catalogue.texts[key]).format(**self._catalogue.isolate(fields))
 
     def translate_error(self, error: ParticipantError) -> Markup:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from contextlib import suppress
 from math import ceil
 from typing import Annotated, Literal, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from rankshot.core.errors import short_repr
 from rankshot.web.guards import (
     FormNonce,
     FormToken,
@@ -21,36 +23,28 @@ from rankshot.web.guards import (
     RefusedError,
     Sent,
     TimedToken,
-    are_equal,
     find_address,
     set_cookie,
 )
-from rankshot_survey.answers import MOST_CHARACTERS, check_extra_answers
 from rankshot_survey.languages import ParticipantError
-from rankshot_survey.platforms import (
-    Arrival,
-    ShortText,
-    Visitor,
+from rankshot_survey.store.database import (
+    ID_COLUMNS,
+    LINK_DIGITS,
+    Database,
+    Identity,
     participant_name,
-    read_completion_code,
-    read_visitor,
 )
-from rankshot_survey.store.database import LINK_DIGITS, Database, Identity
 from rankshot_survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
-    ExtraLeft,
     NotAssignedError,
     Participation,
     StoppedError,
-    Submission,
 )
-from rankshot_survey.study import MOST_ITEMS, ExtraQuestion, Study
+from rankshot_survey.study import MOST_ITEMS, Study
 from rankshot_survey.web.pages import Pages
 
 LOGGER = logging.getLogger("rankshot.survey")
-# How the paths end to which the answers to extra questions are sent.
-EXTRA = "/extra"
 # The only field that a form has several times.
 PLACE = b"place"
 # The cookie with the links of those who have started in a browser, the latest first. Without it,
@@ -58,16 +52,29 @@ PLACE = b"place"
 COOKIE = "rankshot_participant"
 COOKIE_SECONDS = 90 * 24 * 3600
 MOST_LINKS = 20
+# An id of a platform.
+_ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
 
 
+class Arrival(BaseModel):
+    """What the address of a visit says, and the form that starts repeats: ids by their names."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def find_ids(self, study: Study) -> dict[str, str]:
+        """Return the ids that the study asks for."""
+        sent = self.model_extra or {}
+        return {name: sent[name] for name in study.id_names if sent.get(name)}
+
+
 class StartForm(Arrival):
-    """What the consent page sends: what its address said, the language, and the screening."""
+    """What the consent page sends: what its address said, and the language."""
 
     form: FormNonce
-    language: ShortText = ""
+    language: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
 class ConfirmForm(Sent):
@@ -76,29 +83,12 @@ class ConfirmForm(Sent):
     form: FormToken
 
 
-class WithdrawForm(ConfirmForm):
-    """What the page sends that asks whether all answers are to be deleted."""
-
-    code: ShortText = ""
-
-
 class AnswerForm(Sent):
     """What a question's page sends: one place per item, in the order of the screen."""
 
     form: TimedToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
     skip: Literal["yes", ""] = ""
-    # What the script has measured; empty without it.
-    screen: Literal["phone", "tablet", "desktop", ""] = ""
-    seen: Annotated[str, StringConstraints(pattern="^[0-9]{0,2}$")] = ""
-
-
-class ExtraForm(BaseModel):
-    """What the page of the extra questions sends: one field per question, named by its number."""
-
-    model_config = ConfigDict(extra="allow")
-
-    form: FormToken
 
 
 class Visit(NamedTuple):
@@ -128,16 +118,6 @@ async def find_visit(
 AVisit = Annotated[Visit, Depends(find_visit)]
 
 
-def _read_extra(
-    questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm, ids: Sequence[str] = ()
-) -> tuple[dict[str, str], dict[str, str], dict[str, ParticipantError]]:
-    """Return the answers of a form to extra questions, their values, and the errors by field."""
-    sent = {name: text for name, text in (form.model_extra or {}).items() if name not in ids}
-    if not sent.keys() <= questions.keys():
-        raise RefusedError(422, "malformed")
-    return sent, *check_extra_answers(questions, sent)
-
-
 def _make_query(arrived: Mapping[str, str], tag: str) -> str:
     """Return the query of an address that leads to the same visitor's page in a language."""
     return f"?{urlencode({**arrived, 'lang': tag})}"
@@ -155,13 +135,10 @@ class ParticipantRoutes:
         self._participation = participation
         self._identity = database.identity
         self._pages = pages
-        extra = {field: question for field, question, *_ in pages.texts().own.extra}
-        self._extra = {field: q for field, q in extra.items() if not q.accepted}
-        self._screening = {field: q for field, q in extra.items() if q.accepted}
         # Prolific expects the code of its own that is in the URL.
-        self._completion_code = (
-            read_completion_code(study.completion_url) if study.platform == "prolific" else None
-        )
+        query = parse_qs(urlsplit(study.completion_url or "").query)
+        code = query.get("cc", [None])[0]
+        self._completion_code = code if study.platform == "prolific" else None
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
@@ -170,9 +147,6 @@ class ParticipantRoutes:
         router.get("/declined")(self.declined)
         router.post("/start")(self.start)
         router.get("/p/{link}/instructions")(self.instructions)
-        if self._extra:
-            router.get("/p/{link}/extra")(self.extra)
-            router.post("/p/{link}/extra")(self.answer_extra)
         router.get("/p/{link}")(self.show_question)
         router.post("/p/{link}/reopen")(self.reopen)
         router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
@@ -186,8 +160,6 @@ class ParticipantRoutes:
         if isinstance(now, CurrentQuestion):
             visit.request.state.language = now.language
             return self._ask(visit, now, [])
-        if isinstance(now, ExtraLeft):
-            return RedirectResponse(f"{visit.home}/extra", 303)
         if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
             raise StoppedError("full")
@@ -203,16 +175,7 @@ class ParticipantRoutes:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
         if len(request.query_params) < len(request.query_params.multi_items()):
             raise RefusedError(422, "repeated")
-        return self._ask_consent(request, arrival)
-
-    def _ask_consent(
-        self,
-        request: Request,
-        arrival: Arrival,
-        sent: Mapping[str, str] | None = None,
-        errors: Mapping[str, ParticipantError] | None = None,
-    ) -> Response:
-        name = self._participant_name(self._read_visitor(request, arrival))
+        name = self._read_name(request, arrival)
         person = name and self._participation.find_own(name, "", self._find_owned(request))
         if person and person.finished_at is not None:
             return RedirectResponse(f"/p/{self._identity.link(person.rater)}", 303)
@@ -221,12 +184,8 @@ class ParticipantRoutes:
         arrived = arrival.find_ids(self._study)
         return self._pages.render(
             "consent.html",
-            422 if errors else 200,
             reader=request,
             fields={"form": self._identity.nonce("start"), **arrived, "language": language},
-            is_new=not person,
-            sent=sent or {},
-            errors=errors or {},
             pilot=pilot,
             query=_make_query(arrived, language),
             languages=[
@@ -246,24 +205,24 @@ class ParticipantRoutes:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "form")
-        who = self._read_visitor(request, form)
+        if not (form.model_extra or {}).keys() <= {*self._study.id_names}:
+            raise RefusedError(422, "malformed")
+        own_name = self._read_name(request, form)
         # Without an id, each copy of the consent page is one participant.
-        name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        sent, values, errors = _read_extra(self._screening, form, self._study.id_names)
+        name = own_name or f"{self._study.platform}:anonymous:{form.form}"
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
         owned = self._find_owned(request)
         if self._participation.find_own(name, form.form, owned) is None:
-            if errors:
-                return self._ask_consent(request, form, sent, errors)
             self._require_pace(request)
-        consent = self._pages.texts(request).own.consent
-        rater = self._participation.start(
-            name, who.columns, language, consent, values, form=form.form, owned=owned
-        )
+        # Without a platform, an id is only hashed. What an address does not say does not erase what
+        # an earlier one said.
+        ids, names = form.find_ids(self._study), zip(ID_COLUMNS, self._study.id_names, strict=False)
+        kept = {} if self._study.platform == "none" else {c: ids[n] for c, n in names if n in ids}
+        rater = self._participation.start(name, kept, language, form=form.form, owned=owned)
         link = self._identity.link(rater)
         response = RedirectResponse(f"/p/{link}/instructions", 303)
-        if who.participant:
+        if own_name:
             # A browser may be that of many, for example in a laboratory.
             others = [other for other in self._read_cookie(request) if other != link]
             links = ".".join([link, *others][:MOST_LINKS])
@@ -293,43 +252,33 @@ class ParticipantRoutes:
             link = self._study.full_url or self._study.refusal_url
             raise RefusedError(429, "starts", link, headers=headers, minutes=ceil(wait / 60))
 
-    def _participant_name(self, who: Visitor) -> str | None:
-        """Return the name of a participant; None without an id."""
-        return who.participant and participant_name(self._study.platform, who.participant)
-
-    def _read_visitor(self, request: Request, arrival: Arrival) -> Visitor:
-        """Read who has come, and refuse who may not start."""
-        request.state.ids = arrival.find_ids(self._study)
-        try:
-            who = read_visitor(self._study, arrival)
-        except ParticipantError as error:
-            raise RefusedError(400, error.key.removeprefix("refused."), **error.fields) from None
-        if self._study.allowed is not None and who.participant not in self._study.allowed:
-            raise RefusedError(403, "not_on_list", self._study.refusal_url or self._study.full_url)
-        return who
+    def _read_name(self, request: Request, arrival: Arrival) -> str | None:
+        """Return the name of a participant, None without an id; refuse who may not start."""
+        study = self._study
+        ids = request.state.ids = arrival.find_ids(study)
+        for name, value in ids.items():
+            if not _ID.fullmatch(value):
+                raise RefusedError(400, "bad_id", name=name, value=short_repr(value))
+        person = ids.get(study.id_names[0])
+        if person is None and study.platform != "none":
+            raise RefusedError(400, "no_id", name=study.id_names[0])
+        if study.allowed is not None and person not in study.allowed:
+            raise RefusedError(403, "not_on_list", study.refusal_url or study.full_url)
+        return person and participant_name(study.platform, person)
 
     # ---- Questions
 
     def instructions(self, visit: AVisit) -> Response:
         """Show the instructions, with an example."""
-        self._participation.require_going_on(visit.rater)
         return self._render("instructions.html", visit)
 
     def answer(
         self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
     ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        sent = Submission(
-            visit.rater,
-            int(number),
-            form.form,
-            form.place,
-            skip=form.skip == "yes",
-            screen=form.screen or None,
-            n_seen=int(form.seen) if form.seen else None,
-        )
+        skip = form.skip == "yes"
         try:
-            self._participation.submit(sent)
+            self._participation.submit(visit.rater, int(number), form.form, form.place, skip=skip)
         except ParticipantError as error:
             return self._ask_again(visit, form, error)
         except NotAssignedError:
@@ -370,34 +319,7 @@ class ParticipantRoutes:
         # The question has an answer, or was assigned to somebody else.
         raise RefusedError(422, "no_ranking", visit.home, error=text)
 
-    # ---- Extra questions, and the end
-
-    def extra(self, visit: AVisit) -> Response:
-        """Show the extra questions to somebody who has answered all others."""
-        return self._ask_extra(visit, {}, {})
-
-    def answer_extra(self, visit: AVisit, form: Annotated[ExtraForm, Form()]) -> Response:
-        """Store the answers to the extra questions. They are on disk when the redirect is sent."""
-        sent, values, errors = _read_extra(self._extra, form)
-        if errors:
-            return self._ask_extra(visit, sent, errors)
-        try:
-            self._participation.submit_extra(visit.rater, form.form, values)
-        except NotAssignedError:
-            # Who has withdrawn, for example in another tab, reads that.
-            self._participation.current_question(visit.rater)
-            raise RefusedError(403, "form") from None
-        return visit.go_home()
-
-    def _ask_extra(
-        self, visit: Visit, sent: Mapping[str, str], errors: Mapping[str, ParticipantError]
-    ) -> Response:
-        now = self._participation.current_question(visit.rater)
-        if not isinstance(now, ExtraLeft):
-            # Other questions come first, or these were answered in another tab.
-            return visit.go_home()
-        values = {"now": now, "sent": sent, "errors": errors, "most_characters": MOST_CHARACTERS}
-        return self._render("extra.html", visit, 422 if errors else 200, **values)
+    # ---- The end
 
     def reopen(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
         """Ask again what somebody has skipped who has answered nothing."""
@@ -409,21 +331,12 @@ class ParticipantRoutes:
 
     def ask_to_withdraw(self, visit: AVisit) -> Response:
         """Ask whether all answers are to be deleted."""
-        return self._ask_to_withdraw(visit)
-
-    def _ask_to_withdraw(self, visit: Visit, *, is_wrong: bool = False) -> Response:
         form = self._identity.form_token(visit.rater, "withdraw")
-        values = {"form": form, "has_ended": self._participation.has_ended(visit.rater)}
-        status = 422 if is_wrong else 200
-        return self._render("withdraw.html", visit, status, is_wrong=is_wrong, **values)
+        return self._render("withdraw.html", visit, form=form)
 
-    def withdraw(self, visit: AVisit, form: Annotated[WithdrawForm, Form()]) -> Response:
-        """Delete all answers of a participant. After the end, this needs the completion code."""
+    def withdraw(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
+        """Delete all answers of a participant."""
         self._require_form(visit, form, "withdraw")
-        code = self._completion_code or self._identity.code(visit.rater)
-        is_wrong = not are_equal(code.casefold(), form.code.strip().casefold())
-        if is_wrong and self._participation.has_ended(visit.rater):
-            return self._ask_to_withdraw(visit, is_wrong=True)
         self._participation.withdraw(visit.rater)
         return visit.go_home()
 

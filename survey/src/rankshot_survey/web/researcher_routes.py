@@ -1,4 +1,4 @@
-"""The routes of the researcher, behind a token: login, progress, participants and downloads.
+"""The routes of the researcher, behind a token: login, progress and downloads.
 
 The pages only show; ``rankshot-survey`` changes things.
 """
@@ -9,9 +9,8 @@ import time
 from datetime import UTC, datetime
 from typing import Annotated, Literal, NoReturn
 
-from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import StringConstraints
-from sqlalchemy import select
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
@@ -27,8 +26,7 @@ from rankshot.web.guards import (
 )
 from rankshot_survey.export import format_csv, format_jsonl, make_records
 from rankshot_survey.overview import Overview, read_overview
-from rankshot_survey.quality import is_correct
-from rankshot_survey.store.database import RATER_DIGITS, SURVEY, Database
+from rankshot_survey.store.database import Database
 from rankshot_survey.study import Study
 from rankshot_survey.web.pages import Pages
 
@@ -38,7 +36,6 @@ HOME = "/researcher"
 LOGIN_SECONDS = 12 * 3600
 # Participants in the table of the page; a file has all.
 MOST_ROWS = 1_000
-Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 
 
 class LogoutForm(Sent):
@@ -60,15 +57,12 @@ class PilotQuery(Sent):
 
 
 class FileQuery(PilotQuery):
-    """What a file contains: with or without flagged raters and ids."""
+    """What a file contains: with or without flagged raters."""
 
     exclude_flagged: bool = False
-    with_ids: bool = False
 
 
-FileName = Literal[
-    "rankings.jsonl", "answers.csv", "participants.csv", "payments.csv", "consents.csv"
-]
+FileName = Literal["rankings.jsonl", "answers.csv", "participants.csv", "payments.csv"]
 
 
 def format_time(at: float | None) -> str:
@@ -108,7 +102,6 @@ class ResearcherRoutes:
         router.get("")(self.page)
         router.post("/login")(self.log_in)
         router.post("/logout", dependencies=locked)(self.log_out)
-        router.get("/participants/{rater}", dependencies=locked)(self.participant)
         router.get("/files/{name}", dependencies=locked)(self.file)
         return router
 
@@ -118,11 +111,8 @@ class ResearcherRoutes:
         """Return the cookie of a login, if it is valid."""
         cookie = request.cookies.get(COOKIE, "")
         began = self._identity.read_timed_token(cookie, "login", self._token)
-        if began is None:
-            return None
-        with self._database.begin_read() as connection:
-            ended = connection.execute(select(SURVEY.c.logged_out_at)).scalar_one()
-        return cookie if ended < began and time.time() < began + LOGIN_SECONDS else None
+        is_valid = began is not None and time.time() < began + LOGIN_SECONDS
+        return cookie if is_valid else None
 
     def require_session(self, request: Request) -> None:
         """Refuse a request without a login."""
@@ -147,10 +137,8 @@ class ResearcherRoutes:
         return response
 
     def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
-        """End all logins until now, also of copies of the cookie."""
+        """End the login of this browser."""
         self._require_nonce(form.form, request.cookies[COOKIE])
-        with self._database.begin_write() as connection:
-            connection.execute(SURVEY.update().values(logged_out_at=time.time()))
         response = RedirectResponse(HOME, 303)
         response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
         return response
@@ -187,33 +175,12 @@ class ResearcherRoutes:
     def _read(self, *, pilot: bool) -> Overview:
         return read_overview(self._study, self._database, time.time(), pilot=pilot)
 
-    def participant(self, rater: Rater) -> HTMLResponse:
-        """Show one participant with all answers."""
-        views = (self._read(pilot=pilot) for pilot in (False, True))
-        view = next((view for view in views if rater in view.people), None)
-        if view is None:
-            text = "There is no participant with this name, or the participant was deleted."
-            _refuse(404, "No such participant", text)
-        answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
-        return self._pages.render(
-            "participant.html",
-            view=view,
-            person=view.people[rater],
-            answers=answers,
-            is_correct=is_correct,
-            format_time=format_time,
-            format_duration=format_duration,
-        )
-
     def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
         """Return the rankings, every answer, every participant, or who is to be paid."""
         view = self._read(pilot=query.pilot)
-        if not view.people:
-            _refuse(404, "Nothing to download", "Nobody has started yet.")
         kind, _, ending = name.partition(".")
-        wanted = {"exclude_flagged": query.exclude_flagged, "with_ids": query.with_ids}
         try:
-            records = make_records(view, kind, **wanted)
+            records = make_records(view, kind, exclude_flagged=query.exclude_flagged)
         except RankshotError as error:
             _refuse(404, "Nothing to download", f"{error}.")
         headers = {"content-disposition": f'attachment; filename="{name}"'}

@@ -18,7 +18,6 @@
   const rows = items.map((item) => copy('row', item));
   let order = []; // the ranked items, best first
   let held = null; // the item that a pointer drags, and where
-  const seen = new Set(); // the items that were on the screen, at least half of each
   // Sentences have one column, and buttons on the active row alone: a tap or the focus activates it.
   const isWide = names.some((name) => name.length > 40);
   form.classList.toggle('wide', isWide);
@@ -327,7 +326,7 @@
 
   function keepDraft() {
     try {
-      sessionStorage.setItem(DRAFT, JSON.stringify([order, [...seen]]));
+      sessionStorage.setItem(DRAFT, JSON.stringify(order));
     } catch {
       // Storage is full or not allowed: then the order is only on the page.
     }
@@ -340,8 +339,7 @@
         .filter((key) => key.startsWith('rankshot:') && key !== DRAFT)
         .forEach((key) => sessionStorage.removeItem(key));
       // The name of the draft stands for one order of the items on the screen, in any language.
-      const [kept, before] = JSON.parse(sessionStorage.getItem(DRAFT));
-      before.forEach((item) => seen.add(item));
+      const kept = JSON.parse(sessionStorage.getItem(DRAFT));
       return kept.every((item) => items.includes(item)) ? kept : [];
     } catch {
       return [];
@@ -364,14 +362,6 @@
     form.classList.toggle('sending', value);
   }
 
-  // Phones show fewer items at once, and what is seen is ranked: so this is stored.
-  function classOfScreen() {
-    const { innerWidth: width, innerHeight: height } = window;
-    const isTouch = matchMedia('(pointer: coarse)').matches;
-    if (width < 600 || (isTouch && height < 600)) return 'phone';
-    return isTouch ? 'tablet' : 'desktop';
-  }
-
   // A computer without a network may still reach a survey that it serves itself.
   let isReached = false;
   function reachServer(goOn) {
@@ -392,8 +382,6 @@
       return;
     }
     const isSkip = event.submitter?.name === 'skip';
-    form.elements.screen.value = classOfScreen();
-    form.elements.seen.value = seen.size;
     const wanted = Number(form.dataset.wanted ?? order.length);
     const isWhole = order.length > 0 && order.length === wanted;
     if (!sending && (isSkip ? order.length === 0 || askedToSkip : isWhole)) {
@@ -431,13 +419,6 @@
     document.body.style.minHeight = '';
   });
   measure();
-  // The bar covers the end of the pool on wide screens.
-  const eye = new IntersectionObserver(
-    (changes) =>
-      changes.filter((one) => one.isIntersecting).forEach((one) => seen.add(itemOf(one.target))),
-    { threshold: 0.5, rootMargin: `0px 0px -${bar.offsetHeight}px 0px` },
-  );
-  choices.forEach((choice) => eye.observe(choice));
   draw(order.at(-1));
   reveal(order.at(-1));
   element('error')?.focus();
