@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import rankshot as rs
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.dictionary import Dictionary, load_dictionary
-from rankshot.sources.wordnet_nouns import compare_synsets, load_nouns
+from rankshot.sources.wordnet_nouns import compare_synsets
 from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.scores import Scores
 from reproduction.result_tables import PAGE, ResultTable, Value, write_section
@@ -128,7 +128,6 @@ def rank_by_part(
 
 def rank_by_five(part: Dictionary, targets: Sequence[str], items: Sequence[str]) -> Rankings:
     """Rank by the mean lists of the five entries that are nearest in WordNet: a plain attempt."""
-    nouns = load_nouns()
     known = [row for row, synset in enumerate(part.synsets) if synset >= 0]
     name_of = {number: name for name, number in part.match_classes(items).items()}
     full, orders, owners = load_dictionary("images"), [], []
@@ -137,7 +136,7 @@ def rank_by_five(part: Dictionary, targets: Sequence[str], items: Sequence[str])
         synset = -1 if row is None else full.synsets[row]
         if synset < 0:
             continue
-        near = compare_synsets(nouns, "path", [synset], [part.synsets[row] for row in known])[0]
+        near = compare_synsets("path", [synset], [part.synsets[row] for row in known])[0]
         nearest = [known[i] for i in np.argsort(-near, kind="stable")[:5]]
         for values in part.list_weights[nearest].sum(axis=0):
             best = [i for i in np.argsort(-values, kind="stable") if values[i] and i in name_of]

@@ -65,12 +65,8 @@ def main(directory: Path) -> None:
             words_of[synset].append(i)
 
     above = [ancestors(i, parents) for i in range(len(synsets))]
-    own = np.ones(len(synsets), np.int64)
-    np.add.at(own, np.concatenate(senses), np.concatenate(counts))
-    totals = np.zeros(len(synsets), np.int64)
     sizes = np.zeros(len(synsets), np.int64)
-    for i, found in enumerate(above):
-        totals[list(found)] += own[i]
+    for found in above:
         sizes[list(found)] += 1
     depths: dict[int, int] = {}
     for i in range(len(synsets)):
@@ -92,7 +88,6 @@ def main(directory: Path) -> None:
         parents=np.array([p for row in parents for p in row], np.int32),
         categories=categories,
         offset_steps=np.diff(offsets, prepend=0).astype(np.uint16),
-        totals=totals.astype(np.int32),
         sizes=sizes.astype(np.int32),
         depths=np.array([depths[i] for i in range(len(synsets))], np.uint8),
         # The place of the first word among the words of its synset, in the order of lemmas.

@@ -225,7 +225,7 @@ class Dictionary:
         None if the name usually is not a thing. Otherwise it may be the sense of the last word.
         """
         nouns = load_nouns()
-        found = find_candidates(nouns, name)
+        found = find_candidates(name)
         if found is None:
             return None, False
         is_whole = "head noun" not in (found.note or "")
@@ -355,7 +355,7 @@ class _Kernel:
 
 
 def _correct(name: str) -> str | None:
-    noun = suggest_noun(load_nouns(), name)
+    noun = suggest_noun(name)
     return None if noun is None else noun.replace("_", " ")
 
 

@@ -79,7 +79,7 @@ class NameMatcher:
 
     def match_misspelt(self, name: str) -> list[str]:
         """Return the class that a misspelt name may mean; see `find_misspellings`."""
-        noun = suggest_noun(load_nouns(), name)
+        noun = suggest_noun(name)
         return [] if noun is None else self.match(noun)
 
     def find_rows(self, name: str) -> list[int]:
@@ -676,7 +676,7 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     nouns, names = load_nouns(), as_names(names, "names")
     lemmas = [lemma for name in names for lemma in nouns.spellings(name)[:1]]
     meant = [sense for lemma in lemmas for sense in nouns.senses(lemma)]
-    suggestions = {name: suggest_noun(nouns, name, meant) for name in names}
+    suggestions = {name: suggest_noun(name, meant) for name in names}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
 
 

@@ -44,7 +44,6 @@ from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import (
     CATEGORIES,
     MEASURES,
-    Nouns,
     compare_synsets,
     is_sense,
     load_nouns,
@@ -84,10 +83,8 @@ class WordNet:
 
     Parameters
     ----------
-    measure : {"path", "lch", "wup", "resnik", "lin", "jcn"}
-        Path length, Leacock and Chodorow (1998), Wu and Palmer (1994); and three measures by
-        information content, which is estimated from how often senses were tagged in a corpus:
-        Resnik (1995), Lin (1998), Jiang and Conrath (1997).
+    measure : {"path", "wup"}
+        Path length, or Wu and Palmer (1994).
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``; they may be given for names that are not
         in WordNet. `read_look_up` reads them from a file.
@@ -141,7 +138,6 @@ class WordNet:
         nouns = load_nouns()
         values = np.full((len(target_names), len(item_names)), np.nan)
         values[np.ix_(rows, columns)] = compare_synsets(
-            nouns,
             self.measure,
             [nouns.synset(senses[target_names[i]].name) for i in rows],
             [nouns.synset(senses[item_names[j]].name) for j in columns],
@@ -152,23 +148,16 @@ class WordNet:
 
     def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], list[str]]:
         """Return the senses of the known names, and the unknown names."""
-        nouns = load_nouns()
-        options: list[SenseCandidates] = []
-        unknown: list[str] = []
-        for name in names:
-            found = find_candidates(nouns, name, self.pins.get(name))
-            if found is None:
-                unknown.append(name)
-            else:
-                options.append(_prefer_first_words(nouns, found))
-        chosen = choose_senses(nouns, options) if options else []
+        candidates = {name: find_candidates(name, self.pins.get(name)) for name in names}
+        unknown = [name for name, found in candidates.items() if found is None]
+        options = [_prefer_first_words(found) for found in candidates.values() if found is not None]
         senses = {}
-        for option, posterior in zip(options, chosen, strict=True):
-            order = np.argsort(-posterior, kind="stable")[:2]
-            first, *second = (
-                make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order
+        for option, posterior in zip(options, choose_senses(options), strict=True):
+            first, *others = (
+                make_sense(option.synsets[i], float(posterior[i]))
+                for i in np.argsort(-posterior, kind="stable")[:2]
             )
-            runner_up = second[0] if second else None
+            runner_up = others[0] if others else None
             senses[option.name] = replace(first, runner_up=runner_up, note=option.note)
         return senses, unknown
 
@@ -185,11 +174,11 @@ def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
 
 
 def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
-    doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
-    notes = []
-    for _, name in sorted(doubtful):
-        notes.append(f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?")
-    return notes
+    doubtful = sorted((one.probability, name) for name, one in senses.items() if one.is_doubtful)
+    return [
+        f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?"
+        for _, name in doubtful
+    ]
 
 
 @dataclass(frozen=True)
@@ -237,8 +226,9 @@ class Sense:
         return self.probability < DOUBT_PROBABILITY
 
 
-def make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
+def make_sense(synset: int, probability: float) -> Sense:
     """Describe a synset."""
+    nouns = load_nouns()
     parents = nouns.parents(synset)
     kind_of = nouns.word(parents[0]) if parents else "everything"
     return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
@@ -278,103 +268,96 @@ class SenseCandidates:
         return tuple(candidate.synset for candidate in self.candidates)
 
 
-def find_candidates(nouns: Nouns, name: str, pin: str | None = None) -> SenseCandidates | None:
+def find_candidates(name: str, pin: str | None = None) -> SenseCandidates | None:
     """Look up a name: as the sense that it is pinned to, as a sense, synonyms, or a noun.
 
     None if WordNet has no noun for it.
     """
     if pin is not None or is_sense(name):
-        only = SenseCandidate(nouns.synset(name if pin is None else pin))
+        only = SenseCandidate(load_nouns().synset(name if pin is None else pin))
         return SenseCandidates(name, (only,), None, is_pinned=True)
-    return _find_synonyms(nouns, name) if "," in name else _find_noun(nouns, name, name)
+    return _find_synonyms(name) if "," in name else _find_noun(name, name)
 
 
-def _prefer_first_words(nouns: Nouns, found: SenseCandidates) -> SenseCandidates:
+def _prefer_first_words(found: SenseCandidates) -> SenseCandidates:
     """Leave out senses that have another first word than a compound name, if not all have.
 
     A sea horse, or seahorse, is a fish, although walruses have this name as well.
     """
-    is_compound = any("_" in lemma for lemma in nouns.spellings(found.name))
+    is_compound = any("_" in lemma for lemma in load_nouns().spellings(found.name))
     first = tuple(candidate for candidate in found.candidates if candidate.is_first)
     return replace(found, candidates=first) if is_compound and first else found
 
 
-def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates | None:
+def _find_synonyms(name: str) -> SenseCandidates | None:
     """Return the synsets that have the most of these words."""
+    nouns = load_nouns()
     words = [word.strip() for word in name.split(",") if word.strip()]
     spellings = {word: lemmas for word in words if (lemmas := nouns.spellings(word))}
     if not spellings:
-        return _find_noun(nouns, name, words[0] if words else name)
-    votes = Counter(
-        synset
-        for lemmas in spellings.values()
-        for synset in {synset for lemma in lemmas for synset in nouns.senses(lemma)}
-    )
+        return _find_noun(name, words[0] if words else name)
+    votes = Counter(synset for lemmas in spellings.values() for synset in _list_senses(lemmas))
     most = {synset for synset, count in votes.items() if count == max(votes.values())}
     lemmas = list(dict.fromkeys(lemma for some in spellings.values() for lemma in some))
     unknown = [word for word in words if word not in spellings]
     note = f"{name!r}: WordNet has no noun {quote_names(unknown)}" if unknown else None
-    return _collect(nouns, name, lemmas, most, note)
+    return _collect(name, lemmas, most, note)
 
 
-def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates | None:
+def _list_senses(lemmas: Iterable[str]) -> set[int]:
+    return {synset for lemma in lemmas for synset in load_nouns().senses(lemma)}
+
+
+def _find_noun(name: str, text: str) -> SenseCandidates | None:
     """Look up a text as the noun of a name: as it is, in the singular, or by its head.
 
     "maple tree" is not in WordNet, but a maple is a kind of tree. "aquarium fish" is not in
     WordNet either, and an aquarium is not a kind of fish, so it is looked up as a fish.
     """
+    nouns = load_nouns()
     words = re.split(r"[-_+\s]+", text.lower().strip("-_+ "))
     singulars = [" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1])]
     for other in [text, " ".join(words), *singulars] if words[-1] else [text]:
         if lemmas := nouns.spellings(other):
             note = None if other == name else f"{name!r} was looked up as {lemmas[0]!r}"
-            return _collect(nouns, name, lemmas, note=note)
+            return _collect(name, lemmas, note=note)
     if qualified := _QUALIFIED.fullmatch(text):
-        return _find_qualified(nouns, name, qualified[1], qualified[2])
+        found = _find_noun(name, qualified[1])
+        kinds = _find_kinds(found.synsets if found else (), nouns.spellings(qualified[2]))
+        kept = tuple(c for c in found.candidates if c.synset in kinds) if found else ()
+        return replace(found, candidates=kept, note=None) if found and kept else found
     if numbered := _NUMBERED.fullmatch(text):
-        return _find_noun(nouns, name, numbered[1])
-    if len(words) > 1:
-        for last in [words[-1], *nouns.singulars(words[-1])]:
-            if heads := nouns.spellings(last):
-                lemmas = nouns.spellings(" ".join(words[:-1]))
-                of_first = [synset for lemma in lemmas for synset in nouns.senses(lemma)]
-                if kinds := _find_kinds(nouns, of_first, heads[:1]):
-                    note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
-                    return _collect(nouns, name, lemmas, kinds, note)
-                note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
-                return _collect(nouns, name, heads, note=note)
+        return _find_noun(name, numbered[1])
+    for last in [words[-1], *nouns.singulars(words[-1])] if len(words) > 1 else []:
+        if heads := nouns.spellings(last):
+            lemmas = nouns.spellings(" ".join(words[:-1]))
+            if kinds := _find_kinds(_list_senses(lemmas), heads[:1]):
+                note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
+                return _collect(name, lemmas, kinds, note)
+            note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
+            return _collect(name, heads, note=note)
     return None
 
 
-def _find_qualified(nouns: Nouns, name: str, text: str, kind: str) -> SenseCandidates | None:
-    """Look up a noun, and keep its senses of a kind, if there are any."""
-    found = _find_noun(nouns, name, text)
-    kinds = _find_kinds(nouns, found.synsets if found else (), nouns.spellings(kind))
-    kept = tuple(c for c in found.candidates if c.synset in kinds) if found else ()
-    return replace(found, candidates=kept, note=None) if found and kept else found
-
-
-def _find_kinds(nouns: Nouns, synsets: Iterable[int], kinds: Iterable[str]) -> list[int]:
+def _find_kinds(synsets: Iterable[int], kinds: Iterable[str]) -> set[int]:
     """Return the synsets that are a kind of one of these nouns."""
-    above = {synset for lemma in kinds for synset in nouns.senses(lemma)}
-    return [synset for synset in synsets if above & nouns.ancestors(synset).keys()]
+    above = _list_senses(kinds)
+    return {synset for synset in synsets if above & load_nouns().ancestors(synset).keys()}
 
 
 def _collect(
-    nouns: Nouns,
     name: str,
     lemmas: Sequence[str],
     allowed: Collection[int] | None = None,
     note: str | None = None,
 ) -> SenseCandidates:
     """Return the senses of some lemmas, in the order of the name's words and WordNet's."""
+    nouns = load_nouns()
     given = Counter(synset for lemma in lemmas for synset in nouns.senses(lemma))
     as_written = nouns.spellings(lemmas[0])
     found: dict[int, SenseCandidate] = {}
     for lemma in lemmas:
-        for synset, count, is_capital in zip(
-            nouns.senses(lemma), nouns.counts(lemma), nouns.capitals(lemma), strict=True
-        ):
+        for synset, count, is_capital in nouns.tagged_senses(lemma):
             if synset not in found and (allowed is None or synset in allowed):
                 is_first = nouns.word(synset) in as_written
                 is_complete = given[synset] == int(nouns.word_counts[synset])
@@ -385,9 +368,11 @@ def _collect(
 # ---- The choice among them
 
 
-def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[Floats]:
+def choose_senses(options: Sequence[SenseCandidates]) -> list[Floats]:
     """Return the probability of each candidate of each name, such that all fit one another."""
-    listed = _SenseList(nouns, options)
+    if not options:
+        return []
+    listed = _SenseList(options)
     worth = listed.usage
     posterior = listed.normalize(worth)
     for _ in range(MAX_ROUNDS):
@@ -401,7 +386,8 @@ def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[Floa
 class _SenseList:
     """The candidates of all names of a list, one after the other, and what is known of each."""
 
-    def __init__(self, nouns: Nouns, options: Sequence[SenseCandidates]) -> None:
+    def __init__(self, options: Sequence[SenseCandidates]) -> None:
+        nouns = load_nouns()
         every = [candidate for option in options for candidate in option.candidates]
         sizes = [len(option.candidates) for option in options]
         self.owner = np.repeat(np.arange(len(options)), sizes)

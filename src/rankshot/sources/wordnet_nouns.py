@@ -1,4 +1,4 @@
-"""WordNet's noun hierarchy, and similarity measures of its senses.
+"""WordNet's noun hierarchy, spelling by its nouns, and the similarity of its senses.
 
 A synset (a sense that some words share) is represented by a number. Its name, such as
 ``leopard.n.02``, means the second sense of the noun leopard.
@@ -7,7 +7,7 @@ A synset (a sense that some words share) is represented by a number. Its name, s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from itertools import product
@@ -40,41 +40,37 @@ Floats = NDArray[np.float64]
 class Nouns:
     """The noun hierarchy; get it with `load_nouns`, which reads it once."""
 
-    def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        self.lemmas = lemmas = arrays["lemmas"].tobytes().decode().split("\n")
-        plurals = arrays["plurals"].tobytes().decode().split("\n")
-        self._irregular: dict[str, str] = dict(line.split(" ") for line in plurals)
-        self._number = {lemma: i for i, lemma in enumerate(lemmas)}
-        n_senses = arrays["n_senses"].astype(np.int64)
-        self._sense_starts = row_starts(n_senses)
-        self._senses = arrays["senses"].astype(np.int64)
-        self._sense_counts = arrays["sense_counts"].astype(np.int64)
-        self._capitals = np.unpackbits(arrays["sense_capitals"].astype(np.uint8)).astype(bool)
-        self._parent_starts = row_starts(arrays["n_parents"].astype(np.int64))
-        self._parents = arrays["parents"].astype(np.int64)
-        self._categories = arrays["categories"].astype(np.int64)
-        totals = arrays["totals"].astype(np.float64)
-        self.information: Floats = np.log(totals.max()) - np.log(totals)
-        """The information content -log P of every synset, where P includes all below it.
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        def read_words(name: str) -> list[str]:
+            return arrays[name].tobytes().decode().split("\n")
 
-        P is estimated from how often the senses were tagged, plus one for every synset, so that
-        no probability is zero.
-        """
-        offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
-        self._offsets: list[int] = offsets.tolist()
-        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(self._offsets)}
-        self.sizes: Ints = arrays["sizes"].astype(np.int64)
+        def read_numbers(name: str) -> Ints:
+            return arrays[name].astype(np.int64)
+
+        self.lemmas = read_words("lemmas")
+        self._number = {lemma: i for i, lemma in enumerate(self.lemmas)}
+        self._irregular: dict[str, str] = dict(line.split(" ") for line in read_words("plurals"))
+        n_senses = read_numbers("n_senses")
+        self._sense_starts = row_starts(n_senses)
+        self._senses = read_numbers("senses")
+        self._sense_counts = read_numbers("sense_counts")
+        self._capitals = np.unpackbits(arrays["sense_capitals"]).astype(bool)
+        self._parents = read_numbers("parents")
+        self._parent_starts = row_starts(read_numbers("n_parents"))
+        self._categories = read_numbers("categories")
+        self._offsets: list[int] = np.cumsum(read_numbers("offset_steps")).tolist()
+        self._by_offset = {offset: i for i, offset in enumerate(self._offsets)}
+        self.sizes = read_numbers("sizes")
         """The number of synsets that every synset has at or below it."""
+        self.depths = read_numbers("depths")
+        """The length of the longest path from every synset up to the root."""
         self.word_counts: Ints = np.bincount(self._senses)
         """The number of words of every synset."""
-        words = np.repeat(np.arange(len(lemmas)), n_senses)
+        words = np.repeat(np.arange(len(self.lemmas)), n_senses)
         self._words = words[np.argsort(self._senses, kind="stable")]
         self._word_starts = row_starts(self.word_counts)
-        first_words = self._word_starts[:-1] + arrays["first_words"].astype(np.int64)
-        self._first_lemmas = self._words[first_words]
+        self._first_lemmas = self._words[self._word_starts[:-1] + arrays["first_words"]]
         self._ancestors: dict[int, dict[int, int]] = {}
-        self.depths: Ints = arrays["depths"].astype(np.int64)
-        """The length of the longest path from every synset up to the root."""
 
     def __contains__(self, lemma: str) -> bool:
         return lemma in self._number
@@ -93,7 +89,7 @@ class Nouns:
 
     def hint(self, text: str) -> str:
         """Return `` (did you mean 'water_lily'?)``, or an empty text; see `suggest_noun`."""
-        noun = suggest_noun(self, text)
+        noun = suggest_noun(text)
         return "" if noun is None else f" (did you mean {noun!r}?)"
 
     def singulars(self, word: str) -> list[str]:
@@ -106,24 +102,21 @@ class Nouns:
 
     def senses(self, lemma: str) -> list[int]:
         """Return the synsets of a word (lower case, underscores for spaces), most common first."""
-        return self._list_for(lemma, self._senses)
+        return [synset for synset, _, _ in self.tagged_senses(lemma)]
 
-    def counts(self, lemma: str) -> list[int]:
-        """Return how often each sense of a word was tagged in a corpus."""
-        return self._list_for(lemma, self._sense_counts)
+    def tagged_senses(self, lemma: str) -> list[tuple[int, int, bool]]:
+        """Return the senses of a word.
 
-    def capitals(self, lemma: str) -> list[bool]:
-        """Return for each sense of a word whether it is written with a capital letter."""
-        return self._list_for(lemma, self._capitals)
-
-    def _list_for(self, lemma: str, values: NDArray[Any]) -> list[Any]:
-        i = self._number[lemma]
-        return list(values[self._sense_starts[i] : self._sense_starts[i + 1]].tolist())
+        With each, how often it was tagged in a corpus, and whether it has a capital letter.
+        """
+        start, end = self._sense_starts[self._number[lemma] :][:2].tolist()
+        columns = (self._senses, self._sense_counts, self._capitals)
+        return list(zip(*(column[start:end].tolist() for column in columns), strict=True))
 
     def parents(self, synset: int) -> list[int]:
         """Return the hypernyms of a synset, of which it is a kind or an instance."""
-        parents = self._parents[self._parent_starts[synset] : self._parent_starts[synset + 1]]
-        return [int(parent) for parent in parents]
+        start, end = self._parent_starts[synset : synset + 2].tolist()
+        return [int(parent) for parent in self._parents[start:end]]
 
     def category(self, synset: int) -> str:
         """Return the lexical category of a synset, such as animal, artifact or plant."""
@@ -191,7 +184,7 @@ def load_nouns() -> Nouns:
         as_file(files("rankshot.sources") / "data" / "wordnet_nouns.npz") as path,
         np.load(path, allow_pickle=False) as arrays,
     ):
-        return Nouns(dict(arrays))
+        return Nouns(arrays)
 
 
 def is_sense(text: object) -> bool:
@@ -208,13 +201,14 @@ MAX_SPELLINGS = 100
 _NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
 
 
-def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | None:
+def suggest_noun(name: str, near_to: Sequence[int] = ()) -> str | None:
     """Return a noun that a name may be misspelt from, or None.
 
     Of several nouns, the one whose first sense is nearest to one of the synsets ``near_to`` is
     returned. A number at the end of the name is ignored. Senses, ids and synonyms separated by
     commas are not words to correct.
     """
+    nouns = load_nouns()
     if len(name) > LONGEST_NAME or is_sense(name) or "," in name or _is_noun(nouns, name):
         return None
     words = [word for word in re.split(r"[-_+\s]+", _NUMBER.sub("", name.lower())) if word]
@@ -232,8 +226,9 @@ def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | 
             near = {text for text in map("_".join, product(*choices)) if text in nouns}
 
     def rank(noun: str) -> tuple[bool, float, int, str]:
-        similarity = compare_synsets(nouns, "path", nouns.senses(noun)[:1], near_to)
-        return noun[0] == text[0], similarity.max(initial=0), sum(nouns.counts(noun)), noun
+        similarity = compare_synsets("path", nouns.senses(noun)[:1], near_to)
+        count = sum(count for _, count, _ in nouns.tagged_senses(noun))
+        return noun[0] == text[0], similarity.max(initial=0), count, noun
 
     # The first letter is seldom wrong; then by meaning; then the more common noun.
     return max(near, key=rank, default=None)
@@ -255,54 +250,34 @@ def _edit_once(text: str) -> set[str]:
 
 # ---- Similarity measures
 
-MEASURES = ("path", "lch", "wup", "resnik", "lin", "jcn")
+MEASURES = ("path", "wup")
 
 
-def compare_synsets(nouns: Nouns, measure: str, a: Sequence[int], b: Sequence[int]) -> Floats:
+def compare_synsets(measure: str, a: Sequence[int], b: Sequence[int]) -> Floats:
     """Return the similarity of every synset of ``a`` with every synset of ``b``.
 
-    With d_a and d_b the lengths of the paths up to a common ancestor, d their least sum, D the
-    number of synsets from the ancestor to the root, and I the information content of the two
-    synsets (I_a, I_b) and of their most informative common ancestor:
+    It is the maximum over the common ancestors: with d the length of the path from one synset over
+    the ancestor to the other, and D the number of synsets from the ancestor to the root,
 
-    - path: 1/(1 + d); lch: -log((1 + d)/2H), where H is the depth of the whole hierarchy;
-    - wup: the maximum of 2D/(d_a + d_b + 2D);
-    - resnik: I; lin: 2I/(I_a + I_b); jcn: 1/(1 + I_a + I_b - 2I).
+    - path: 1/(1 + d);
+    - wup: 2D/(d + 2D).
     """
-    information = nouns.information
-    below_a, below_b = _group_by_ancestor(nouns, a), _group_by_ancestor(nouns, b)
-    best = np.full((len(a), len(b)), -np.inf)
-    # Every measure is a maximum over the common ancestors: each updates all pairs below it.
+    depths = load_nouns().depths
+    below_a, below_b = _group_by_ancestor(a), _group_by_ancestor(b)
+    best = np.zeros((len(a), len(b)))
     for ancestor in below_a.keys() & below_b.keys():
         (rows, up_a), (columns, up_b) = below_a[ancestor], below_b[ancestor]
-        steps, depth = up_a[:, None] + up_b, 1.0 + nouns.depths[ancestor]
-        if measure in ("path", "lch"):
-            score = -steps
-        elif measure == "wup":
-            score = 2 * depth / (steps + 2 * depth)
-        else:
-            score = np.full(steps.shape, information[ancestor])
+        steps = up_a[:, None] + up_b
+        weight = 1.0 if measure == "path" else 2 * (1.0 + depths[ancestor])
         cells = np.ix_(rows, columns)
-        best[cells] = np.maximum(best[cells], score)
-    own = information[list(a)][:, None] + information[list(b)]
-    with_best: dict[str, Callable[[], Any]] = {
-        "path": lambda: 1 / (1 - best),
-        "lch": lambda: -np.log((1 - best) / (2 * float(nouns.depths.max()))),
-        "lin": lambda: 2 * best / np.maximum(own, np.finfo(float).tiny),
-        "jcn": lambda: 1 / (1 + own - 2 * best),
-    }
-    return np.asarray(with_best[measure]() if measure in with_best else best)
+        best[cells] = np.maximum(best[cells], weight / (steps + weight))
+    return best
 
 
-def _group_by_ancestor(
-    nouns: Nouns, synsets: Sequence[int]
-) -> dict[int, tuple[NDArray[np.intp], Floats]]:
+def _group_by_ancestor(synsets: Sequence[int]) -> dict[int, tuple[list[int], Floats]]:
     """Return, for every ancestor, the rows of the synsets below it and their distances."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    found: dict[int, dict[int, int]] = {}
     for row, synset in enumerate(synsets):
-        for ancestor, distance in nouns.ancestors(synset).items():
-            found.setdefault(ancestor, []).append((row, distance))
-    return {
-        ancestor: (np.array([row for row, _ in pairs]), np.array([up for _, up in pairs], float))
-        for ancestor, pairs in found.items()
-    }
+        for ancestor, distance in load_nouns().ancestors(synset).items():
+            found.setdefault(ancestor, {})[row] = distance
+    return {one: (list(rows), np.array([*rows.values()], float)) for one, rows in found.items()}
