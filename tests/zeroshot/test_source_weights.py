@@ -147,3 +147,66 @@ def test_random_rankings_are_found_out_with_a_reference(rng):
 def test_refused(parameter, weights, value):
     with refuses(parameter, value):
         rs.WeightedMean(source_weights=weights).fit(rankings(PANEL))
+
+
+ONE = [("p", "one", "012"), ("q", "one", "210"), ("r", "one", "453")]
+
+
+def from_people(rows, rater=None):
+    return rankings([(z, source, rater, order) for z, source, order in rows])
+
+
+@pytest.mark.parametrize("rater", [None, "somebody"])
+@pytest.mark.parametrize("has_reference", [False, True])
+def test_a_table_that_lacks_a_class_changes_nothing_in_the_default_head(rng, rater, has_reference):
+    """It fills in: so no class gains or loses by what the table does not know."""
+    usual = rng.normal(size=(30, len(ITEMS))) if has_reference else None
+    people = from_people(ONE, rater)
+    table = from_people([("q", "two", "354"), ("p", "two", "103")])
+    both = rs.Rankings.concatenate([people, table])
+    values = rng.normal(size=(50, len(ITEMS)))
+    plain, more = (rs.WeightedMean().fit(each, reference=usual) for each in (people, both))
+    np.testing.assert_array_equal(more.predict_proba(values), plain.predict_proba(values))
+    assert more.source_weights_ == {"one": 1.0, "two": 0.0}
+    assert more.missing_ == {}
+    # A class that nobody else ranks is added, and the odds of the others stay.
+    extra = rs.Rankings.concatenate([people, from_people([("s", "two", "524")])])
+    log_proba = rs.WeightedMean().fit(extra, reference=usual).log_proba(values)[:, :3]
+    odds = log_proba - log_proba[:, :1]
+    expected = plain.log_proba(values)
+    np.testing.assert_allclose(odds, expected - expected[:, :1], atol=1e-12)
+
+
+@pytest.mark.parametrize("has_raters", [True, False])
+def test_a_class_that_a_source_lacks_is_not_a_magnet(has_raters):
+    """Scores without any class in them: no class is predicted much too often.
+
+    A person lacks a class; or a table does, and two of the items as well.
+    """
+    rng = np.random.default_rng(0)
+    items, classes = [f"c{i}" for i in range(30)], [f"z{i}" for i in range(6)]
+    rater, n, n_lacking = ("somebody", 5, 0) if has_raters else (None, 30, 2)
+    shares = []
+    for _ in range(12):
+        parts = [
+            rs.Rankings.from_orders(
+                [rng.permutation(some)[:n].tolist() for _ in named],
+                items=items, targets=named, sources=source, raters=rater, kind=kind,
+            )
+            for named, some, source, kind in (
+                (classes, items, "one", "top"),
+                (classes[1:], items[n_lacking:], "two", "top" if has_raters else "subset"),
+            )
+        ]  # fmt: skip
+        found = (
+            rs.WeightedMean()
+            .fit(rs.Rankings.concatenate(parts))
+            .predict(rng.normal(size=(200, 30)))
+        )
+        shares.append(np.mean(found == classes[0]))
+    assert np.mean(shares) < 1.35 / 6
+
+
+def test_what_a_source_lacks_is_known():
+    by_people = from_people([*ONE, ("p", "two", "103"), ("q", "two", "354")], "somebody")
+    assert rs.WeightedMean().fit(by_people).missing_ == {"two": ["r"]}

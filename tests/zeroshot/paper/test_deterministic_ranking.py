@@ -7,9 +7,10 @@ import pytest
 from scipy.special import softmax
 
 import rankshot as rs
-from exact import by_pair, mean_distance, top_k_distance
+from exact import by_pair, mean_distance
 from peak_memory import peak_of
 from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
+from refusals import refuses
 
 ITEMS = list("abcd")
 
@@ -50,41 +51,10 @@ def test_classes_with_the_same_pairwise_scores_tie(columns):
     np.testing.assert_allclose(proba, [[0.5, 0.5]])
 
 
-def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):
-    """b > d > c alone were compared: 3 pairs, and a top-3 list of 4 items has 6."""
-    rankings = rs.Rankings.from_orders(
-        [list("bdc"), list("ca"), list("dca")],
-        items=ITEMS,
-        targets=["u", "v", "w"],
-        kind=["subset", "subset", "top"],
-    )
-    head = rs.zeroshot.paper.DeterministicRanking(k=3).fit(rankings)
-    for row in rng.permuted(np.tile([1.0, 2.0, 3.0, 4.0], (20, 1)), axis=1):
-        order = sorted(ITEMS, key=lambda i: -row[ITEMS.index(i)])
-        inverted = sum(order.index(i) > order.index(j) for i, j in combinations("bdc", 2))
-        d = [2 * inverted, 6 * (order.index("c") > order.index("a"))]
-        d.append(float(mean_distance(["d", "c", "a"], order, ITEMS, 3)))
-        np.testing.assert_allclose(
-            -head.log_proba([row])[0] + head.log_proba([row])[0, 2],
-            np.array(d) - d[2],
-            atol=1e-12,
-        )
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_no_class_is_closer_on_average_because_fewer_items_were_compared(k):
-    """The mean over all orders of the scores is the same for top-K and subset rankings."""
-    rankings = rs.Rankings.from_orders(
-        [list("bdc"), list("ca"), list("dca"), [["b", "c"], "a"]],
-        items=ITEMS,
-        targets=list("uvwx"),
-        kind=["subset", "subset", "top", "top"],
-    )
-    head = rs.zeroshot.paper.DeterministicRanking(k=k).fit(rankings)
-    mean = -head.log_posterior(list(permutations(range(4)))).mean(axis=0)
-    lists = list(permutations(ITEMS, k))
-    expected = np.mean([top_k_distance(lists[0], other, ITEMS) for other in lists])
-    np.testing.assert_allclose(mean, expected)
+def test_subset_rankings_are_refused():
+    rankings = rs.Rankings.from_orders([list("bdc")], items=ITEMS, targets=["u"], kind="subset")
+    with refuses("rankings", "subset"):
+        rs.zeroshot.paper.DeterministicRanking().fit(rankings)
 
 
 def test_many_items_need_no_table_of_pairs(rng):

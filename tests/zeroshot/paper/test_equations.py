@@ -3,6 +3,7 @@
 An order lists items, best first; ``place[i]`` is the paper's π(i), counted from 1.
 """
 
+from dataclasses import replace
 from itertools import combinations, permutations, product
 from math import exp, log, prod
 
@@ -316,6 +317,18 @@ def test_equation_16_classifier_from_scores_of_classes(rng, K):
         return as_row(f), lambda pi: plackett_luce(pi, v)
 
     check_classifier(rng, K, draw)
+
+
+def test_several_rankings_of_a_class_are_averaged_by_their_weights(rng):
+    votes = replace(three_targets(), weights=np.array([1, 3, 1, 1, 2, 0.5]))
+    each = rankings(votes.orders(), targets=[f"{i}" for i in range(len(votes))])
+    values = rng.normal(size=(4, C))
+    # One class for each ranking: its log-posterior is log P(π|x), minus that of equal scores.
+    log_prob = rs.ProbabilisticRanking(k=3).fit(each).log_posterior(values)
+    parts = [votes.targets == z for z in "uvw"]
+    expected = [np.average(log_prob[:, own], axis=1, weights=votes.weights[own]) for own in parts]
+    found = rs.ProbabilisticRanking(k=3).fit(votes).log_posterior(values)
+    np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-12)
 
 
 @LENGTHS

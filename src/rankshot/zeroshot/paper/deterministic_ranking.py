@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import NDArray
 
+from rankshot.core.errors import InputError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.distances import mean_kendall_distance
-from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
 from rankshot.zeroshot.class_rankings import as_rankings
@@ -35,11 +32,8 @@ class DeterministicRanking(Method):
     wins, and classes with equal numbers by the sums of their scores. The distance is Kendall's
     distance of top-K rankings (equations 4 and 5): the number of pairs of seen classes that the
     two rankings order differently. For ties it is the mean over the strict rankings that the ties
-    allow (`mean_kendall_distance`). For a subset ranking, π(x) is restricted to the items that were
-    compared, and the distance is scaled so that its mean over all orders of the items is that of a
-    top-K ranking: otherwise, classes with subset rankings would be closer to any input. Distances
-    are mostly whole numbers, so ties are frequent: tied new classes are equally probable, and
-    `predict` returns the alphabetically first.
+    allow (`mean_kendall_distance`). Distances are mostly whole numbers, so ties are frequent: tied
+    new classes are equally probable, and `predict` returns the alphabetically first.
 
     The method itself does not define probabilities. Here they follow from Mallows models around
     the rankings of the new classes, with a common spread: P(z|x) ∝ exp(-λ d).
@@ -93,18 +87,20 @@ class DeterministicRanking(Method):
         Parameters
         ----------
         rankings : Rankings
-            Rankings of the seen classes, at least one for each new class.
+            Top-K rankings of the seen classes, at least one for each new class.
         """
         self._require_temperature()
         require_prior(self.prior)
         rankings = as_rankings(rankings)
+        if rankings.is_subset.any():
+            raise InputError("rankings", "subset", "must be top-K rankings")
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         # Places after the end of the longest ranking carry no information.
         longest = int(rankings.lengths.max())
         k = longest if self.k is None else min(require_whole_number("k", self.k), longest)
         self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior, k), k)
-        self._parts = _group_by_items(self.consensus_, k)
+        self._k = k
         return self
 
     def _log_posterior(self, table: Scores) -> Doubles:
@@ -112,10 +108,8 @@ class DeterministicRanking(Method):
         scores = table.values
         if table.pairs is not None:
             scores = score_by_pair_wins(table.pairs, len(self.items_))
-        distance = np.empty((len(self.classes_), len(table)))
-        for part in self._parts:
-            distance[part.rows] = part.measure(scores)
-        return -distance.T
+        ranked = Rankings.from_scores(scores, items=self.items_, k=self._k)
+        return -mean_kendall_distance(self.consensus_, ranked, self._k).T
 
 
 def score_by_pair_wins(pairs: Floats, n_items: int) -> Doubles:
@@ -130,51 +124,3 @@ def score_by_pair_wins(pairs: Floats, n_items: int) -> Doubles:
     sums = np.round(sum_pairs(pairs, n_items), 9)
     # Wins differ by at least 1/2, so sums that are scaled into (-1/4, 1/4) only break ties.
     return np.asarray(wins + sums / (4 * (1 + np.abs(sums))))
-
-
-class _Compared:
-    """The rankings of some new classes that compare the same items, and distances to them."""
-
-    def __init__(self, consensus: Rankings, k: int, rows: NDArray[np.intp]) -> None:
-        self.rows = rows
-        self._columns = _compared_items(consensus)
-        items = [consensus.items[i] for i in self._columns]
-        self._k = min(k, len(items))
-        # All items that are left were compared: these are top-K rankings of them.
-        among = restrict_items(consensus, items)
-        self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
-        self._scale = chance_distance(consensus.n_items, k) / chance_distance(len(items), self._k)
-
-    def measure(self, scores: Floats) -> Doubles:
-        """The distances from the orders of some scores, with one row per class."""
-        items = self._consensus.items
-        compared = scores if len(items) == scores.shape[1] else scores[:, self._columns]
-        ranked = Rankings.from_scores(compared, items=items, k=self._k)
-        return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
-
-
-def _compared_items(ranking: Rankings) -> NDArray[np.integer]:
-    """The numbers of the items that the first of some rankings compares."""
-    if ranking.is_subset[0]:
-        return np.sort(ranking.codes[: ranking.starts[1]])
-    return np.arange(ranking.n_items)
-
-
-def _group_by_items(rankings: Rankings, k: int) -> list[_Compared]:
-    """The rankings that compare the same items, as groups."""
-    groups: dict[bytes, list[int]] = {}
-    for row, ranking in enumerate(rankings):
-        groups.setdefault(_compared_items(ranking).astype(np.int64).tobytes(), []).append(row)
-    return [_Compared(rankings[rows], k, rows) for rows in map(np.array, groups.values())]
-
-
-def chance_distance(n_items: int, k: int) -> float:
-    """The mean distance between two top-k lists, if all of them are equally probable.
-
-    With o the probability that a list leaves out both items of a pair, each order of the pair has
-    the probability (1 - o)/2. The pair counts if the orders are opposite, or if only the first
-    list leaves it out: (1 - o)²/2 + o (1 - o) = (1 - o²)/2.
-    """
-    pairs = n_items * (n_items - 1) / 2
-    left_out = (n_items - k) * (n_items - k - 1) / 2 / max(pairs, 1)
-    return max(pairs * (1 - left_out**2) / 2, 0.5)

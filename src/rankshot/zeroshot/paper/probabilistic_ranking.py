@@ -7,10 +7,8 @@ from math import perm
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +21,7 @@ from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.sources.prompts import LIST_LENGTH
-from rankshot.zeroshot.class_rankings import DECAY, as_rankings, sources_of
+from rankshot.zeroshot.class_rankings import DECAY, as_rankings
 from rankshot.zeroshot.paper.likelihoods import Scorers
 from rankshot.zeroshot.paper.method import Method
 from rankshot.zeroshot.paper.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
@@ -71,84 +69,6 @@ def consensus_rankings(rankings: Rankings, priors: Mapping[Any, RankingModel], k
     )
 
 
-class MeanOverSources:
-    r"""From log P(π|x) of each ranking π to one value per class.
-
-    A source may have several rankings of a class: its value L_s(z) is their weighted mean. The
-    value of the class is the weighted mean over the sources, with the same weight of a source for
-    all classes: the mean weight of its rankings of a class.
-
-    Some sources rank easier items than others, so values are only comparable within a source. A
-    class that a source does not rank gets what the classes that it ranks get on average there,
-    log (1/n_s) Σ_z exp L_s(z). So the source is neutral: it decides among the classes that it
-    ranks, and the class neither gains nor loses by not being ranked. A source that ranks a single
-    class has no effect. Sources without a common class, neither directly nor through other
-    sources, cannot be compared so: the value of a class is the mean over the sources that are
-    connected with its own, and these values are compared as they are.
-
-    There is at least one ranking for each of the ``classes``. Rankings without a source count as
-    one source, named "".
-
-    Attributes
-    ----------
-    missing : dict of str to list of str
-        For each source that does not rank all classes connected with it: those that it lacks.
-    unused : tuple of str
-        The sources that rank one of several classes.
-    """
-
-    def __init__(self, rankings: Rankings, classes: NDArray[np.str_]) -> None:
-        z = np.searchsorted(classes, rankings.targets.astype(str))
-        names, s = np.unique(sources_of(rankings), return_inverse=True)
-        n_classes, n_sources = len(classes), len(names)
-        total = np.zeros((n_sources, n_classes))
-        np.add.at(total, (s, z), rankings.weights)
-        ranked = total > 0
-        share = total.sum(axis=1) / ranked.sum(axis=1)
-        together = _connected(ranked)
-        self.missing = {
-            str(names[source]): classes[together[source] & ~ranked[source]].tolist()
-            for source in np.flatnonzero((together & ~ranked).any(axis=1))
-        }
-        # A source that ranks one of several classes compares nothing.
-        alone = (ranked.sum(axis=1) == 1) & (together.sum(axis=1) > 1)
-        self.unused = tuple(map(str, names[alone]))
-        together[alone] = False
-        lacks = together & ~ranked
-        # The weight of each source for each class.
-        share_of = np.where(together, share[:, None], 0.0)
-        share_of /= share_of.sum(axis=0)
-        in_mean = rankings.weights / total[s, z]
-        row = np.arange(len(rankings))
-        self._own = csr_array((share_of[s, z] * in_mean, (row, z)), (len(row), n_classes))
-        cells = in_mean, (row, s * n_classes + z)
-        by_source = csr_array(cells, (len(row), n_sources * n_classes)).tocsc()
-        partial = np.flatnonzero(lacks.any(axis=1))
-        self._partial = [
-            by_source[:, source * n_classes + np.flatnonzero(ranked[source])] for source in partial
-        ]
-        self._neutral_share = np.where(lacks, share_of, 0.0)[partial]
-
-    def combine(self, log_prob: Doubles) -> Doubles:
-        """One column per class, from one column per ranking."""
-        result = np.asarray(log_prob @ self._own)
-        for matrix, share in zip(self._partial, self._neutral_share, strict=True):
-            by_class = log_prob @ matrix
-            neutral = logsumexp(by_class, axis=1) - np.log(by_class.shape[1])
-            result = result + neutral[:, None] * share
-        return result
-
-
-def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the sources and classes that are connected, directly or through others."""
-    n_sources, n_classes = ranked.shape
-    source, target = np.nonzero(ranked)
-    size = n_sources + n_classes
-    graph = csr_array((np.ones(source.size), (source, n_sources + target)), shape=(size, size))
-    part = connected_components(graph, directed=False)[1]
-    return np.asarray(part[:n_sources, None] == part[n_sources:])
-
-
 class ProbabilisticRanking(Method):
     r"""Predict the new class whose ranking is the most probable, given the scores.
 
@@ -160,8 +80,7 @@ class ProbabilisticRanking(Method):
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
-      Nothing is merged. Classes are compared on equal terms even if a source does not rank all of
-      them: for that source, such a class gets the average of the classes that it does rank.
+      Nothing is merged.
     - ``"consensus"``, the classifiers of Hamm and Belkin (equations 16 and 17): the rankings of a
       new class are merged into one, the mode of the prior fitted to them, and
       P(z|x) ∝ P(π_0^z|x).
@@ -208,11 +127,6 @@ class ProbabilisticRanking(Method):
         for ``posterior="sum"``). Empty for ``posterior="mean"``.
     consensus_ : Rankings or None
         One ranking per new class, cut to ``k``. None for ``posterior="mean"``.
-    missing_ : dict of str to list of str
-        The new classes that each incomplete source does not rank; see above. Empty unless
-        ``posterior="mean"``.
-    unused_ : tuple of str
-        The sources that rank only one of several new classes: such sources are not used.
 
     References
     ----------
@@ -292,12 +206,11 @@ class ProbabilisticRanking(Method):
             places = min(max(k, DEFAULT_K), C) if is_sum else k
             self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
             self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
-        self._mean = None
-        if self.posterior == "mean":
-            self._mean = MeanOverSources(self.rankings_, self.classes_)
-        self.missing_ = {} if self._mean is None else self._mean.missing
-        self.unused_ = () if self._mean is None else self._mean.unused
         self._compared = self.consensus_ or self.rankings_
+        z = np.searchsorted(self.classes_, self._compared.targets.astype(str))
+        weights = self._compared.weights
+        cells = weights / np.bincount(z, weights)[z], (np.arange(len(z)), z)
+        self._mean = csr_array(cells, (len(z), len(self.classes_)))
         self._scorers = Scorers(self._compared, self.decay)
         self._sum = self._make_sum(k) if is_sum else None
         return self
@@ -318,8 +231,7 @@ class ProbabilisticRanking(Method):
     def _log_posterior(self, table: Scores) -> Doubles:
         if self._sum is not None:
             return self._sum.log_proba(table)[0].T
-        log_prob = self._scorers.log_prob(table)
-        return log_prob if self._mean is None else self._mean.combine(log_prob)
+        return np.asarray(self._scorers.log_prob(table) @ self._mean)
 
     def _cells_per_input(self) -> int:
         if self._sum is not None:
