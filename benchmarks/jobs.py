@@ -16,8 +16,6 @@ import pyarrow.parquet as pq
 
 import rankshot as rs
 from rankshot import jobs
-from rankshot.zeroshot.files.predictions import classify_to_file
-from rankshot.zeroshot.files.score_tables import open_scores
 
 N_SEEN, N_NEW, N_PARTS, ROWS = 100, 10, 12, 50_000
 
@@ -56,11 +54,10 @@ def main() -> None:
         scores = write_scores(folder / "scores", N_PARTS, ROWS)
         few = write_scores(folder / "few", n, 10)
         saved = save_head(folder / "new.rankshot")
-        head = rs.load_head(saved)
         (folder / "plain").mkdir()
         begin = perf_counter()
         for part in sorted(scores.iterdir()):
-            classify_to_file(open_scores(part), head, folder / "plain" / part.name)
+            jobs.classify(part, saved, folder / "plain" / part.name)
         print(f"one file after the other: {perf_counter() - begin:.1f} s")
         begin = perf_counter()
         run = jobs.classify(scores, saved, folder / "one", workers=1)

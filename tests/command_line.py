@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 
 import rankshot as rs
+from rankshot import jobs
 from rankshot.cli import main
 from rankshot.zeroshot.files.score_tables import write_score_table
 
@@ -91,6 +92,19 @@ def check_refused(folder, words, files, message):
     assert done.status == 2
     assert "Traceback" not in done.err + done.out
     assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before
+
+
+def stop_after(n, monkeypatch, error):
+    """End jobs of this process with an error after n parts."""
+    run_part, done = jobs._run_part, []
+
+    def run_some(*call):
+        if len(done) == n:
+            raise error
+        done.append(call)
+        return run_part(*call)
+
+    monkeypatch.setattr(jobs, "_run_part", run_some)
 
 
 def write_scores(path, values, items=SEEN, ids=IDS):

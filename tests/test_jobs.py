@@ -12,10 +12,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyarrow import parquet
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import rankshot as rs
-from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
-from rankshot.jobs import classify, list_parts
+from command_line import (
+    LOGITS,
+    SEEN,
+    rankings,
+    rankshot,
+    run_well,
+    softmax,
+    stop_after,
+    write_scores,
+)
+from rankshot.jobs import _ClassifyTask, classify, list_parts
 
 PARTS = ["a.parquet", "b.csv", "deep/a.parquet", "deep/er/c.parquet", "z.csv"]
 
@@ -85,6 +95,20 @@ def test_the_predictions_are_those_of_one_table(place, start):
     assert run.counts == {label: labels.count(label) for label in set(labels)}
     assert "rejected" in run.counts
     assert (run.n_done, run.n_kept, run.failed) == (5, 0, [])
+
+
+def test_small_heads_take_one_thread_of_blas(place, monkeypatch):
+    def count(*_):
+        found = threadpool_info()
+        return {one["num_threads"] for one in found if one["user_api"] == "blas"}
+
+    used = []
+    monkeypatch.setattr(_ClassifyTask, "_require_type", lambda *_: used.append(count()))
+    with threadpool_limits(2, "blas"):
+        before = count()
+        classify("scores/b.csv", "new.rankshot", "out.csv")
+        assert count() == before
+    assert used == [{1}]
 
 
 @pytest.mark.slow
@@ -160,13 +184,11 @@ def test_files_that_no_job_has_written_are_not_touched(place, name):
     assert list_outputs() == {name: content}
 
 
-def test_ctrl_c_keeps_what_is_finished(place):
-    def interrupt(run):
-        if run.n_done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        classify("scores", "new.rankshot", "out", progress=interrupt)
+def test_ctrl_c_keeps_what_is_finished(place, monkeypatch):
+    with monkeypatch.context() as patched:
+        stop_after(2, patched, KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            classify("scores", "new.rankshot", "out")
     run = classify("scores", "new.rankshot", "out")
     assert (run.n_kept, run.n_done) == (2, 3)
     assert len(read_rows()) == run.n_rows

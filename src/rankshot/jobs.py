@@ -16,9 +16,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -28,20 +28,22 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 from tqdm.auto import tqdm
 
 from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, quote_names
 from rankshot.core.files import has_pattern, remove_leftovers, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.zeroshot.decide import REJECTED
-from rankshot.zeroshot.files.predictions import classify_to_file, name_by_columns
+from rankshot.zeroshot.decide import REJECTED, label_or_reject
+from rankshot.zeroshot.files.predictions import name_by_columns, open_predictions
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
     PROBABILITIES,
     SCORE_TYPES,
+    ScoreTable,
+    build_scores,
     guess_score_type,
     open_scores,
     require_score_type,
@@ -50,11 +52,14 @@ from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 
-__all__ = ["JobRun", "Part", "classify", "classify_table", "list_parts", "map_files"]
+__all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING = ".parquet"
 ON_ERROR = ("stop", "skip")
 KEY, SETTINGS, SUMMARY = "rankshot.input", "rankshot.settings", "rankshot.summary"
 """The keys in the footer of an output part."""
+THREADED_CELLS = 2**16
+"""Seen times new classes from which the matrix products of a head take longer than to read its
+scores: with fewer, the threads of BLAS wait for one another and take twice the CPU time."""
 SMALL_BYTES = 2**28
 """One process classifies less than this before others have started: two took three times its CPU
 for 270,000 rows of 100 scores."""
@@ -104,8 +109,6 @@ class JobRun:
         What the tasks say of the finished parts, by the names of the parts.
     failed : list of (str, str)
         With ``on_error="skip"``, the parts without output, and the reasons.
-    n_new_rows : int
-        The rows processed in this run.
 
     Examples
     --------
@@ -120,7 +123,6 @@ class JobRun:
     n_kept: int = 0
     summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: list[tuple[str, str]] = field(default_factory=list)
-    n_new_rows: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -135,8 +137,11 @@ class JobRun:
             total.update(summary.get("counts", {}))
         return total
 
-
-Progress = Callable[[JobRun], None]
+    @property
+    def skipped(self) -> list[tuple[str, str, bool]]:
+        """What the tasks left out: the id, the reason, and whether it is one of the inputs."""
+        every = (self.summaries[name].get("skipped", []) for name in sorted(self.summaries))
+        return [tuple(one) for some in every for one in some]
 
 
 def map_files(
@@ -149,7 +154,6 @@ def map_files(
     workers: int | None = None,
     overwrite: bool = False,
     on_error: str = "stop",
-    progress: Progress | None = None,
 ) -> JobRun:
     """Run a task for each part that is not finished, and write a folder of Parquet files.
 
@@ -175,8 +179,6 @@ def map_files(
         Start over: replace all output in the folder, also that of another job.
     on_error : {"stop", "skip"}
         What to do if a part fails: raise the error, or continue and collect it in ``failed``.
-    progress : callable, optional
-        Called with the `JobRun` after each part, instead of a progress bar.
 
     Returns
     -------
@@ -209,10 +211,9 @@ def map_files(
     todo = _find_unfinished(folder, parts, text, run, overwrite=overwrite)
     run_one = partial(_run_part, task)
     calls = [(part, _target(folder, part), _metadata(part, text)) for part in todo]
-    # None: hidden unless standard error is a terminal.
-    is_silent = None if progress is None else True
+    # Without a terminal, there is no progress bar.
     with (
-        tqdm(total=len(parts), initial=run.n_kept, unit="part", disable=is_silent) as bar,
+        tqdm(total=len(parts), initial=run.n_kept, unit="part", disable=None) as bar,
         _choose_executor(executor, workers, len(todo)) as pool,
     ):
         for part, outcome in _run_all(pool, run_one, calls):
@@ -234,10 +235,7 @@ def map_files(
             else:
                 run.summaries[part.name] = summary
                 run.n_done += 1
-                run.n_new_rows += summary.get("n_rows", 0)
             bar.update()
-            if progress is not None:
-                progress(run)
     run.failed.sort()
     return run
 
@@ -320,14 +318,8 @@ def _find_unfinished(
     kept = list_outputs(folder)
     foreign = [path for path, footer in kept.items() if footer.get(SETTINGS) != settings]
     if foreign and not overwrite:
-        raise InputError(
-            "output",
-            NO_VALUE,
-            _describe_difference(kept[foreign[0]], settings),
-            where=str(folder),
-            hint="give another output",
-            choices={"overwrite": True},
-        )
+        rule, hint = _describe_difference(kept[foreign[0]], settings), "give another output"
+        raise InputError("output", NO_VALUE, rule, str(folder), hint, {"overwrite": True})
     todo = []
     for target, part in part_of.items():
         footer = kept.get(target, {})
@@ -352,13 +344,8 @@ def list_outputs(folder: Path) -> dict[Path, dict[str, str]]:
             continue
         footer = read_footer(path)
         if footer is None or SETTINGS not in footer:
-            raise InputError(
-                "output",
-                path.name,
-                "was not written by a job",
-                where=str(folder),
-                hint="give another output, or remove what is there",
-            )
+            hint = "give another output, or remove what is there"
+            raise InputError("output", path.name, "was not written by a job", str(folder), hint)
         kept[path] = footer
     return kept
 
@@ -427,33 +414,21 @@ def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> l
     paths = [path for path in found if path.name.endswith(endings)]
     if not paths:
         there = f"; there is {quote_names([path.name for path in found], 3)}" if found else ""
-        raise InputError(
-            "dataset",
-            NO_VALUE,
-            f"has no files that end in {', '.join(endings)}{there}",
-            where=str(dataset),
-        )
+        rule = f"has no files that end in {', '.join(endings)}{there}"
+        raise InputError("dataset", NO_VALUE, rule, where=str(dataset))
     # Parts but for the case of their ending, or because they are compressed.
     alike = tuple(f"{ending}{more}" for ending in endings for more in ("", ".gz", ".zip", ".zst"))
     left_out = [path for path in found if path.name.lower().endswith(alike)]
     if missed := [path.name for path in left_out if path not in paths]:
-        raise InputError(
-            "dataset",
-            missed[0],
-            f"would be left out: parts end in {', '.join(endings)}",
-            where=str(dataset),
-            hint="rename or unpack it, or move it elsewhere",
-        )
+        rule = f"would be left out: parts end in {', '.join(endings)}"
+        hint = "rename or unpack it, or move it elsewhere"
+        raise InputError("dataset", missed[0], rule, str(dataset), hint)
     parts: dict[str, Part] = {}
     for path in paths:
         part = Part(path.relative_to(root).with_suffix("").as_posix(), path, find_version(path))
         if (other := parts.setdefault(part.name, part)) is not part:
-            raise InputError(
-                "dataset",
-                NO_VALUE,
-                f"would get the same output file as {other.source}",
-                where=str(path),
-            )
+            rule = f"would get the same output file as {other.source}"
+            raise InputError("dataset", NO_VALUE, rule, where=str(path))
     return list(parts.values())
 
 
@@ -471,68 +446,21 @@ def require_outside(output: str | Path, dataset: object, parts: Sequence[Part]) 
     """Refuse an output folder inside the dataset, or with parts of it inside."""
     folder = Path(output).resolve()
     if folder.suffix in TABLE_ENDINGS:
-        raise InputError(
-            "output",
-            NO_VALUE,
-            "must be a folder: give a name without an extension",
-            where=str(output),
-        )
-    root = Path(str(dataset)).resolve()
+        rule = "must be a folder: give a name without an extension"
+        raise InputError("output", NO_VALUE, rule, where=str(output))
+    root = Path(dataset).resolve() if isinstance(dataset, (str, Path)) else None
     paths = [part.source.resolve() for part in parts if isinstance(part.source, Path)]
-    is_inside = root.is_dir() and folder.is_relative_to(root)
+    is_inside = root is not None and root.is_dir() and folder.is_relative_to(root)
     if is_inside or any(path.is_relative_to(folder) for path in paths):
-        raise InputError(
-            "output", NO_VALUE, "is the dataset itself, or inside it", where=str(output)
-        )
+        rule = "is the dataset itself, or inside it"
+        raise InputError("output", NO_VALUE, rule, where=str(output))
 
 
 # -------------------------------------------------------------------- classify
 
 
-def classify_table(
-    scores: str | Path,
-    head: str | Path,
-    output: str | Path,
-    *,
-    score_type: str = AUTO,
-    reject_below: float | None = None,
-    top: int | None = None,
-) -> Counter[str]:
-    r"""Classify one table of scores by a saved head, in blocks; count how often each class occurs.
-
-    Parameters
-    ----------
-    scores : str or Path
-        The table (.csv, .parquet).
-    head, score_type, reject_below, top
-        As for `classify`.
-    output : str or Path
-        The predictions to write (.csv, .parquet).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import rankshot as rs
-    >>> from rankshot.jobs import classify_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder)
-    ...     _ = (path / "scores.csv").write_text("bus,leopard\n4,1\n1,3\n")
-    ...     rankings = {"cat": ["leopard"], "truck": ["bus"]}
-    ...     rs.recognise(path / "scores.csv", rankings).head.save(path / "new.rankshot")
-    ...     classify_table(path / "scores.csv", path / "new.rankshot", path / "out.csv")
-    Counter({'truck': 1, 'cat': 1})
-    """
-    fitted = load_head(head)
-    part = Part(Path(scores).stem, Path(scores), "")
-    found = _find_score_type([part], fitted, str(head), score_type, "stop")
-    table = replace(open_scores(scores), score_type=found)
-    named = name_by_columns(fitted, table, head)
-    return classify_to_file(table, named, Path(output), reject_below, top)
-
-
 def classify(
-    dataset: str | Path,
+    scores: str | Path,
     head: str | Path,
     output: str | Path,
     *,
@@ -543,23 +471,22 @@ def classify(
     top: int | None = None,
     overwrite: bool = False,
     on_error: str = "stop",
-    progress: Progress | None = None,
 ) -> JobRun:
-    r"""Classify a dataset of scores: one part of predictions for each part of scores.
+    r"""Classify tables of scores by a saved head: one table, or many in parts.
 
-    An interrupted job continues when the same call is made again; parts that have changed are
-    processed again.
+    The parts of an interrupted job that are finished are kept when the same call is made again;
+    parts that have changed are processed again.
 
     Parameters
     ----------
-    dataset : str or Path
-        A folder (with its subfolders) or a pattern such as ``scores/*.parquet``. Its parts are
-        tables of scores, .parquet or .csv. In a table without a column ``id``, the ids are
-        ``PART:ROW``.
+    scores : str or Path
+        A table (.parquet or .csv); or many: a folder (with its subfolders) or a pattern such as
+        ``scores/*.parquet``. In a table without a column ``id``, the ids are the numbers of the
+        rows, in many tables ``PART:ROW``.
     head : str or Path
         A fitted head, as written by ``head.save`` or ``rankshot export``.
     output : str or Path
-        The folder of predictions to write.
+        The predictions to write (.parquet or .csv); for many tables, a folder.
     score_type : str
         What the scores are, such as ``"logits"``. With ``"auto"``, it is the type that the head
         was fitted for; if that is unknown, it is guessed from the first part.
@@ -567,8 +494,9 @@ def classify(
         Inputs for which no class reaches this probability are labelled ``rejected``.
     top : int, optional
         Write only this number of most probable classes per input; see `open_predictions`.
-    executor, workers, overwrite, on_error, progress
-        As for `map_files`. By default, a small dataset is classified in this process.
+    executor, workers, overwrite, on_error
+        For many tables, as for `map_files`. By default, a small dataset is classified in this
+        process.
 
     Returns
     -------
@@ -578,7 +506,7 @@ def classify(
     Raises
     ------
     RankshotError
-        If the dataset, the head or the output is invalid.
+        If the scores, the head or the output is invalid.
 
     Examples
     --------
@@ -601,46 +529,40 @@ def classify(
     (4, {'cat': 2, 'truck': 2}, array(['may:0', 'may:1'], dtype=object))
     """
     require_choice("score_type", score_type, SCORE_TYPES)
-    require_choice("on_error", on_error, ON_ERROR)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
-    if top is not None:
-        require_whole_number("top", top)
     content = Path(head).read_bytes()
-    parts = list_parts(dataset)
-    require_outside(output, dataset, parts)
+    parts = list_parts(scores)
     fitted = load_head(head)
     if fitted.inner.evidence:
-        raise InputError(
-            "head",
-            NO_VALUE,
-            "needs evidence of each input: classify one table instead",
-            where=str(head),
-        )
+        rule = "needs evidence of each input, which tables of scores do not have"
+        raise InputError("head", NO_VALUE, rule, where=str(head))
     if reject_below is not None and REJECTED in fitted.classes_:
-        raise InputError(
-            "reject_below",
-            reject_below,
-            f"needs a label, but a class is called {REJECTED!r}: rename it",
-        )
+        rule = f"needs a label, but a class is called {REJECTED!r}: rename it"
+        raise InputError("reject_below", reject_below, rule)
     settings: dict[str, Any] = {
         "head": sha256(content).hexdigest(),
         "score_type": _find_score_type(parts, fitted, str(head), score_type, on_error),
         "reject_below": reject_below,
         "top": top,
     }
-    is_small = sum(part.source.stat().st_size for part in parts) < SMALL_BYTES
     task = _ClassifyTask(Path(head).absolute(), is_given=score_type != AUTO, **settings)
+    if Path(scores).is_file():
+        metadata: dict[str, str] = {}
+        task(("", Path(scores)), Path(output), metadata)
+        summary = json.loads(metadata[SUMMARY])
+        return JobRun(1, 1, summaries={parts[0].name: summary})
+    require_outside(output, scores, parts)
+    is_small = sum(part.source.stat().st_size for part in parts) < SMALL_BYTES
     return map_files(
         task,
-        [Part(part.name, (part.name, part.source.absolute()), part.version) for part in parts],
+        [replace(part, source=(f"{part.name}:", part.source.absolute())) for part in parts],
         output,
         settings,
         executor=executor,
         workers=1 if workers is None and is_small else workers,
         overwrite=overwrite,
         on_error=on_error,
-        progress=progress,
     )
 
 
@@ -662,36 +584,35 @@ class _ClassifyTask:
     top: int | None
 
     def __call__(self, source: tuple[str, Path], target: Path, metadata: dict[str, str]) -> None:
-        name, path = source
-        table = replace(open_scores(path, allow_empty=True), score_type=self.score_type)
+        prefix, path = source
+        # A part of a dataset may have no rows.
+        table = replace(open_scores(path, allow_empty=bool(prefix)), score_type=self.score_type)
         head = name_by_columns(_load_head(self.path, self.head), table, str(self.path))
-
-        def check_first(values: NDArray[np.floating]) -> None:
-            """Refuse a part whose first scores do not look like those of the first part."""
-            guess = guess_score_type(values, table)
-            if not self.is_given and {guess, self.score_type} == {LOGITS, PROBABILITIES}:
-                raise InputError(
-                    "score_type",
-                    self.score_type,
-                    f"is that of the dataset, but these scores look like {guess}",
-                    where=str(path),
-                    hint="if they are not, pass score_type",
-                )
-
-        def describe(counts: Counter[str]) -> dict[str, str]:
+        counts: Counter[str] = Counter()
+        is_small = len(head.inner.seen) * len(head.classes_) < THREADED_CELLS
+        limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
+        with limit, open_predictions(target, head.classes_, metadata, top=self.top) as writer:
+            for ids, batch in table.batches(features=head.inner.n_features > 0):
+                rows = range(writer.n_rows, writer.n_rows + len(batch))
+                if rows.start == 0:
+                    self._require_type(batch.columns, table)
+                log_proba = head.log_proba(build_scores(batch, table, rows))
+                labels = label_or_reject(log_proba, head.classes_, self.reject_below)
+                counts.update(labels.tolist())
+                names = (f"{prefix}{row}" for row in rows) if ids is None else ids
+                writer.write(names, labels, np.exp(log_proba))
             metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
-            return metadata
 
-        classify_to_file(
-            table,
-            head,
-            target,
-            self.reject_below,
-            self.top,
-            id_prefix=f"{name}:",
-            check_first=check_first,
-            describe=describe,
-        )
+    def _require_type(self, values: NDArray[np.floating], table: ScoreTable) -> None:
+        """Refuse a part whose first scores do not look like those of the first part."""
+        found = guess_score_type(values, table)
+        if not self.is_given and {found, self.score_type} == {LOGITS, PROBABILITIES}:
+            rule = f"is that of the dataset, but these scores look like {found}"
+            hint = "if they are not, pass score_type"
+            raise InputError("score_type", self.score_type, rule, str(table.path), hint)
+
+
+_find_threads = cache(ThreadpoolController)
 
 
 def _find_score_type(
@@ -699,7 +620,7 @@ def _find_score_type(
 ) -> str:
     """Return the type of the scores in the first part with rows, which must also fit the head."""
     fitted = head.inner.about.get("score_type")
-    problems: list[RankshotError] = []
+    problem: RankshotError | None = None
     for part in parts:
         try:
             table = open_scores(part.source, allow_empty=True)
@@ -713,7 +634,7 @@ def _find_score_type(
         except RankshotError as error:
             if on_error == "stop":
                 raise
-            problems.append(error)
-    if problems:
-        raise problems[0]
+            problem = problem or error
+    if problem is not None:
+        raise problem
     return str(fitted or (LOGITS if given == AUTO else given))

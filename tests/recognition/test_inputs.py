@@ -151,6 +151,6 @@ def test_datasets():
     used, (skipped,) = split(open_inputs(rows, "texts"))
     assert (used, skipped.id) == ([Input("0", "one text")], "1")
     images = Dataset([{"image": "an image", "id": 7, "size": 3}])
-    assert list(open_inputs(images, "images")) == [Input("7", "an image")]
+    assert list(open_inputs(images, "images")) == [Input("7", Path("an image"))]
     with refuses("inputs", ["a", "b"]):
         open_inputs(Dataset([{"a": "x", "b": "y"}]), "texts")

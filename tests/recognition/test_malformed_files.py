@@ -13,7 +13,7 @@ import pytest
 import rankshot as rs
 from command_line import RANKINGS, SEEN, SIMILARITY, rankings, write_small_run
 from rankshot.core.errors import RankshotError
-from rankshot.jobs import classify_table
+from rankshot.jobs import classify
 from rankshot.recognition import Preprocessing, open_model, open_run
 from rankshot.recognition.exported_labels import read_labels
 from rankshot.recognition.inputs import open_inputs
@@ -116,7 +116,7 @@ def files(tmp_path_factory):
     rs.WeightedMean().fit(rankings()).save(folder / "head.rankshot")
     Settings().write(folder / "settings.json")
     for name in ("out.csv", "out.parquet"):
-        classify_table(folder / "scores.csv", folder / "head.rankshot", folder / name)
+        classify(folder / "scores.csv", folder / "head.rankshot", folder / name)
     write_onnx(folder / "net.onnx", metadata={"classes": CLASSES})
     texts = ["a bus", "a fox"]
     model = lambda batch: [[text.count(name) for name in SEEN] for text in batch]  # noqa: E731

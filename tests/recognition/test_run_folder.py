@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.core.files import hash_file
 from rankshot.recognition import open_run
-from rankshot.recognition.inputs import hash_input
 from refusals import refuses
 
 NAMES = ["a", "b", "c", "d"]
@@ -118,7 +118,7 @@ def test_inputs_are_kept_by_relative_paths_and_hashes(tmp_path):
     rows = [json.loads(line) for line in run.inputs.read_text().splitlines()]
     assert [row["id"] for row in rows] == run.ids.tolist()
     for row in rows:
-        assert hash_input(run.folder / row["path"]) == row["sha256"]
+        assert hash_file(run.folder / row["path"]) == row["sha256"]
     with_labels = rs.recognise(
         ["one", "two"], RANKINGS, model=run_model, seen=NAMES, examples={"1": "x", "0": "y"}
     )

@@ -7,19 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-import rankshot as rs
 from peak_memory import peak_of
 from rankshot import RankshotError
 from rankshot.core.columns import open_table
 from rankshot.core.errors import OutputError
 from rankshot.zeroshot.files.predictions import (
     RULE,
-    classify_to_file,
     open_predictions,
     read_predictions,
     read_truth,
 )
-from rankshot.zeroshot.files.score_tables import open_scores
 
 ENDINGS = [".csv", ".parquet"]
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
@@ -294,26 +291,3 @@ def test_bad_true_labels_are_named_by_file_and_line(tmp_path, content, message):
     (tmp_path / "t.csv").write_text(content)
     with pytest.raises(RankshotError, match=message):
         read_truth(tmp_path / "t.csv", ["x", "y"])
-
-
-def test_small_heads_take_one_thread_of_blas(tmp_path):
-    threadpoolctl = pytest.importorskip("threadpoolctl")
-    scores = tmp_path / "scores.csv"
-    scores.write_text("a,b\n1,2\n")
-    votes = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b"], targets=["u", "v"])
-
-    def count(_=None):
-        found = threadpoolctl.threadpool_info()
-        return [one["num_threads"] for one in found if one["user_api"] == "blas"]
-
-    used = []
-    with threadpoolctl.threadpool_limits(2, "blas"):
-        before = count()
-        classify_to_file(
-            open_scores(scores),
-            rs.WeightedMean().fit(votes),
-            tmp_path / "out.csv",
-            check_first=lambda _: used.extend(count()),
-        )
-        assert count() == before
-    assert set(used) == {1}

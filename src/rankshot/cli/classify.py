@@ -131,9 +131,6 @@ def classify(
 
     if Path(scores).is_file():
         require_output(output, (".csv", ".parquet"), scores, head, overwrite=overwrite)
-        how: dict[str, Any] = {"reject_below": reject_below, "top": top, "score_type": score_type}
-        print_counts(jobs.classify_table(scores, head, output, **how), str(output))
-        return
     with _open_executor(scheduler) as executor:
         run = jobs.classify(
             scores,

@@ -30,8 +30,8 @@ def score(
 ) -> None:
     """Run a model on images or texts, and write its scores.
 
-    The scores are the input of `rankshot classify`. An interrupted run continues when the same
-    command is run again. If the output is a folder, the scores are written in parts.
+    The scores are the input of `rankshot classify`. If the output is a folder, they are written in
+    parts, and an interrupted run continues when the same command is run again.
 
     Example: rankshot score photos/ --model network.onnx --seen imagenet-1k --preprocessing
     imagenet -o scores.parquet
@@ -58,11 +58,11 @@ def score(
     batch_size
         The number of inputs per call to the model.
     workers
-        The number of processes, each of which runs the model.
+        The number of processes for a folder, each of which runs the model.
     on_error
         What to do with inputs that cannot be read: stop, or skip and list them in a file.
     overwrite
-        Replace the scores of another model in the output.
+        Replace a table that is there, or the parts of another model.
     """
     from rankshot.recognition import check_scores, write_scores
     from rankshot.zeroshot import open_scores
@@ -79,9 +79,11 @@ def score(
         on_error=on_error,
         overwrite=overwrite,
     )
-    kept = f", {run.n_rows - run.n_new_rows:,} of them by an earlier run" * bool(run.n_kept)
+    kept = f"; {run.n_kept} of {run.n_parts} parts by an earlier run" * bool(run.n_kept)
     say(f"{format_count(run.n_rows, 'input')} scored{kept}; scores written to {output}")
-    if reasons := run.count_reasons():
+    # Some reasons name sizes and the like, and would all be different.
+    reasons = Counter(reason.partition(" (")[0] for _, reason, is_input in run.skipped if is_input)
+    if reasons:
         say(f"skipped {format_count(reasons.total(), 'input')}: {_format_reasons(reasons)}")
     for line in check_scores(open_scores(output).batches()).describe():
         say(line)

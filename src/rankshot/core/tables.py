@@ -30,6 +30,7 @@ from rankshot.core.files import (
     decode_lines,
     open_bytes,
     replace_file,
+    require_regular,
 )
 from rankshot.core.validation import require_module
 
@@ -151,6 +152,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     Where pages have checksums, as in all files that we write, damage is found.
     """
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
+    require_regular(path)
     try:
         with open_bytes(path) as stream:
             yield parquet.ParquetFile(

@@ -11,7 +11,7 @@ from .network_check import NetworkCheck as NetworkCheck, check_scores as check_s
 from .recognition import Recognition as Recognition, recognise as recognise
 from .run_folder import Run as Run, open_run as open_run
 from .run_report import explain_run as explain_run, report_run as report_run
-from .score_parts import ScoringRun as ScoringRun, write_scores as write_scores
+from .score_parts import write_scores as write_scores
 from .scoring import (
     ScoredInputs as ScoredInputs,
     score as score,

@@ -1,15 +1,13 @@
 """Inputs of a model, each with an id: a folder of images, a list, a table of texts, an array.
 
-Inputs are read again each time they are needed, so a folder of millions of files takes no memory.
 What is not used as an input is yielded as well, with the reason: nothing is lost silently.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +16,7 @@ from scipy.sparse import issparse
 
 from rankshot.core.columns import open_table, read_batches
 from rankshot.core.errors import InputError, short_repr
-from rankshot.core.files import hash_file, read_json_lines, read_lines
+from rankshot.core.files import read_json_lines, read_lines, require_regular
 from rankshot.core.images import ENDINGS
 from rankshot.core.tables import ID, LABEL, find_column
 from rankshot.core.validation import as_name
@@ -64,75 +62,44 @@ class Skipped(NamedTuple):
 Entries = Iterator[Input | Skipped]
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Inputs that can be read several times; `open_inputs` makes them.
-
-    Attributes
-    ----------
-    name : str
-        Where they come from, for messages.
-    read : callable
-        Yields all inputs, and what is skipped, in the same order every time.
-    has_unique_ids : bool
-        Whether ids are known to be different, so that they need not be remembered.
-    """
-
-    name: str
-    read: Callable[[], Entries]
-    has_unique_ids: bool = False
-
-    def __iter__(self) -> Entries:
-        """Yield all inputs; a second input with the same id is skipped."""
-        if self.has_unique_ids:
-            yield from self.read()
-            return
-        seen: set[str] = set()
-        for item in self.read():
-            if isinstance(item, Input) and item.id in seen:
-                yield Skipped(item.id, "the same id as an earlier input")
-                continue
-            seen.add(item.id)
-            yield item
-
-
-def open_inputs(
-    source: object,
-    takes: Takes,
-    id_prefix: str = "",
-) -> Inputs:
-    """Return the inputs in a folder, a file, a list or an array, as far as a model takes them.
+def open_inputs(source: object, takes: Takes) -> Entries:
+    """Yield the inputs in a folder, a file, a list or an array, as far as a model takes them.
 
     A folder stands for all images below it, sorted; .txt has one path (relative to the file) or
     one text per line; .csv and .jsonl have a column ``text`` (``path`` for images), and perhaps
     ``id``; a CSV file may have a single column of any other name besides ``id``. Without ids, rows
-    are numbered from 0, after ``id_prefix``.
+    are numbered from 0. A second input with the same id is skipped.
     """
     if not isinstance(source, (str, Path)):
-        return _open_sequence(source, takes)
+        return _skip_repeated(_read_sequence(source, takes))
     path = Path(source)
-    if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
-        return _open_table(path, takes, id_prefix)
+    require_regular(path, "inputs")
     if not path.exists():
         raise InputError("inputs", str(path), "does not exist")
-    if path.is_dir() or path.suffix.lower() in ENDINGS:
-        if takes != "images":
-            raise InputError(
-                "inputs",
-                str(path),
-                f"has images, but the model takes {takes}",
-                hint="give texts as .csv, .jsonl or .txt"
-                if takes == "texts"
-                else "give preprocessing, such as 'imagenet': how images become arrays",
-            )
-        if path.is_dir():
-            return Inputs(str(path), lambda: _walk(path, ""), has_unique_ids=True)
-        return Inputs(str(path), lambda: iter([Input(path.name, path)]))
-    if path.suffix == ".txt":
-        return Inputs(str(path), lambda: _read_list(path, takes))
-    raise InputError(
-        "inputs", str(path), "must be a folder of images, or a file .csv, .jsonl or .txt"
-    )
+    if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
+        return _skip_repeated(_read_table(path, takes))
+    if path.suffix == ".txt" and path.is_file():
+        return _skip_repeated(_read_list(path, takes))
+    if not path.is_dir() and path.suffix.lower() not in ENDINGS:
+        rule = "must be a folder of images, or a file .csv, .jsonl or .txt"
+        raise InputError("inputs", str(path), rule)
+    if takes != "images":
+        hint = "give texts as .csv, .jsonl or .txt"
+        if takes == "values":
+            hint = "give preprocessing, such as 'imagenet': how images become arrays"
+        raise InputError("inputs", str(path), f"has images, but the model takes {takes}", hint=hint)
+    # The paths in a folder differ: they need not be remembered.
+    return _walk(path, "") if path.is_dir() else iter([Input(path.name, path)])
+
+
+def _skip_repeated(entries: Entries) -> Entries:
+    seen: set[str] = set()
+    for one in entries:
+        if isinstance(one, Input) and one.id in seen:
+            yield Skipped(one.id, "the same id as an earlier input")
+        else:
+            seen.add(one.id)
+            yield one
 
 
 # -------------------------------------------------------------------- files
@@ -185,134 +152,86 @@ def _read_list(path: Path, takes: Takes) -> Entries:
             yield Input(str(number - 1), line)
 
 
-def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
+Row = tuple[str, str | None, object]
+"""The place of a row, its id, and its input."""
+
+
+def _read_rows(rows: Iterable[Row], column: str, takes: Takes, folder: Path) -> Entries:
+    """Yield the inputs of a table; paths are relative to a folder."""
+    for where, name, value in rows:
+        if not name:
+            yield Skipped(where, "the row has no id, or its id is not text")
+        elif not value.strip() if isinstance(value, str) else takes == "texts":
+            yield Skipped(name, f"no text in the column {column!r}")
+        else:
+            is_path = takes == "images" and isinstance(value, str)
+            yield Input(_require_id(name, where), folder / str(value) if is_path else value)
+
+
+def _read_table(path: Path, takes: Takes) -> Entries:
     wanted = INPUT_COLUMNS.get(takes)
     if wanted is None:
         raise InputError("inputs", str(path), "is a table, but the model takes arrays")
-    read = _read_csv if path.suffix == ".csv" else _read_json_lines
-    if path.suffix == ".csv":
-        others = [name for name in open_table(path).columns if name != ID]
-        wanted = others[0] if len(others) == 1 else wanted
-    # A missing column, or an empty file, is reported now.
-    next(read(path, wanted, id_prefix), None)
-
-    def read_entries() -> Entries:
-        for where, name, value in read(path, wanted, id_prefix):
-            if not name:
-                yield Skipped(where, "the row has no id, or its id is not text")
-            elif not isinstance(value, str) or not value.strip():
-                yield Skipped(name, f"no text in the column {wanted!r}")
-            else:
-                yield Input(name, path.parent / value if takes == "images" else value)
-
-    return Inputs(str(path), read_entries)
+    if path.suffix != ".csv":
+        return _read_rows(_iterate_json(path, wanted), wanted, takes, path.parent)
+    columns = open_table(path).columns
+    others = [name for name in columns if name != ID]
+    wanted = others[0] if len(others) == 1 else wanted
+    rows = _iterate_csv(path, wanted, has_ids=ID in columns)
+    return _read_rows(rows, wanted, takes, path.parent)
 
 
-_Row = tuple[str, str | None, object]
-"""The file and line of a row, its id, and its input."""
-
-
-def _read_csv(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
-    has_ids = ID in open_table(path).columns
+def _iterate_csv(path: Path, column: str, *, has_ids: bool) -> Iterator[Row]:
     number = 0
     # Texts may be long.
     for batch in read_batches(path, [column, ID] if has_ids else [column], batch_rows=1_000):
         (values,) = batch.read_texts(column)
-        numbered = (f"{id_prefix}{n}" for n in range(number, number + len(values)))
-        names = batch.read_texts(ID)[0] if has_ids else numbered
-        for row, (name, value) in enumerate(zip(names, values, strict=True)):
-            yield batch.where(row), _require_id(name, batch.where(row)), value
+        names = batch.read_texts(ID)[0] if has_ids else map(str, count(number))
+        for row, (name, value) in enumerate(zip(names, values, strict=False)):
+            yield batch.where(row), name, value
         number += len(values)
 
 
-def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
+def _iterate_json(path: Path, column: str) -> Iterator[Row]:
     for number, (line, row) in enumerate(read_json_lines(path)):
         where = f"{path}:{line}"
         if column not in row:
             find_column(list(map(str, row)), column, where)
-        name = as_name(row.get(ID, f"{id_prefix}{number}"))
-        yield where, None if name is None else _require_id(name, where), row[column]
+        yield where, as_name(row.get(ID, number)), row[column]
 
 
 # -------------------------------------------------------------------- values in memory
 
 
-def _open_sequence(source: Any, takes: Takes) -> Inputs:
+def _read_sequence(source: Any, takes: Takes) -> Entries:
     if hasattr(source, "column_names") and hasattr(source, "features"):
-        return _open_dataset(source, takes)
-    if not isinstance(source, (Sequence, np.ndarray)):
-        if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
-            raise InputError(
-                "inputs",
-                source if np.isscalar(source) else type(source).__name__,
-                "must be a folder, a file, a list, an array or a Dataset",
-                hint="the scores of a scikit-learn classifier for a table come from rs.scores_of",
-            )
-        source = list(source)
-
-    def read() -> Entries:
-        for number in range(len(source)):
-            value = source[number]
-            if takes == "images" and isinstance(value, (str, Path)):
-                id_ = _require_id(_as_id(str(value)), f"input {number}")
-                yield Input(id_, Path(value))
-            elif takes == "texts" and (not isinstance(value, str) or not value.strip()):
-                yield Skipped(str(number), f"not a text: {short_repr(value)}")
-            else:
-                yield Input(str(number), value)
-
-    return Inputs("the list", read)
+        return _read_dataset(source, takes)
+    if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
+        raise InputError(
+            "inputs",
+            source if np.isscalar(source) else type(source).__name__,
+            "must be a folder, a file, a list, an array or a Dataset",
+            hint="the scores of a scikit-learn classifier for a table come from rs.scores_of",
+        )
+    return _read_values(source, takes)
 
 
-def _open_dataset(dataset: Any, takes: Takes) -> Inputs:
-    """Return the texts or images of a ``datasets.Dataset``, row by row."""
+def _read_values(source: Iterable[Any], takes: Takes) -> Entries:
+    for number, value in enumerate(source):
+        if takes == "images" and isinstance(value, (str, Path)):
+            yield Input(_require_id(_as_id(str(value)), f"input {number}"), Path(value))
+        elif takes == "texts" and (not isinstance(value, str) or not value.strip()):
+            yield Skipped(str(number), f"not a text: {short_repr(value)}")
+        else:
+            yield Input(str(number), value)
+
+
+def _read_dataset(dataset: Any, takes: Takes) -> Entries:
+    """Yield the texts or images of a ``datasets.Dataset``, row by row."""
     wanted = DATASET_COLUMNS.get(takes)
     others = [name for name in dataset.column_names if name not in {ID, LABEL}]
     column = wanted if wanted in others else others[0] if len(others) == 1 else None
     if column is None:
         raise InputError("inputs", dataset.column_names, f"must have a column {wanted!r}")
-    has_ids = ID in dataset.column_names
-
-    def read() -> Entries:
-        for number, row in enumerate(dataset):
-            id_ = _require_id(str(row[ID]), f"row {number}") if has_ids else str(number)
-            if takes == "texts" and not (isinstance(row[column], str) and row[column].strip()):
-                yield Skipped(id_, f"not a text: {short_repr(row[column])}")
-            else:
-                yield Input(id_, row[column])
-
-    return Inputs("the dataset", read)
-
-
-def hash_input(value: Path | str) -> str:
-    """A hash of a text, or of the content of a file; empty if there is no such file."""
-    if isinstance(value, str):
-        return sha256(value.encode(errors="surrogatepass")).hexdigest()
-    return hash_file(value) if value.is_file() else ""
-
-
-def find_version(value: Path | str) -> str:
-    """Return what changes with the text of an input, or with the size and the time of its file."""
-    if isinstance(value, str):
-        return sha256(value.encode(errors="surrogatepass")).hexdigest()[:16]
-    try:
-        status = value.stat()
-    except OSError:
-        return ""
-    return f"{status.st_size}-{status.st_mtime_ns}"
-
-
-def fingerprint_entries(
-    entries: Sequence[Input | Skipped], describe_file: Callable[[Path], str]
-) -> str:
-    """Return a hash of entries in any order: of texts, arrays, and files."""
-    found: list[str] = []
-    for one in entries:
-        about: tuple[object, ...] = tuple(one)
-        value: object = one.value if isinstance(one, Input) else None
-        if isinstance(value, Path):
-            about = one.id, describe_file(value) if value.exists() else ""
-        elif hasattr(value, "tobytes"):
-            about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
-        found.append(repr(about))
-    return sha256("\n".join(sorted(found)).encode(errors="surrogatepass")).hexdigest()
+    rows = ((f"row {i}", as_name(row.get(ID, i)), row[column]) for i, row in enumerate(dataset))
+    return _read_rows(rows, column, takes, Path())

@@ -10,23 +10,34 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from rankshot import sources
+from rankshot.core.columns import open_table
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
-from rankshot.core.tables import make_frame
-from rankshot.core.validation import require_number
+from rankshot.core.files import read_names
+from rankshot.core.tables import ID, LABEL, as_frame, make_frame
+from rankshot.core.validation import as_names, require_number
+from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.recognition.exported_labels import match_ids, read_labels
 from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.network_check import check_scores
-from rankshot.recognition.reading import Labels, Reader, rank_new, read_new, read_seen
 from rankshot.recognition.run_folder import write_run
-from rankshot.recognition.scoring import Classes, ScoredInputs, plan_scoring
+from rankshot.recognition.scoring import (
+    Classes,
+    ScoredInputs,
+    ScoringPlan,
+    plan_scoring,
+    run_plan,
+)
 from rankshot.sources.named_rankings import Source
+from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names, sources_of
 from rankshot.zeroshot.decide import label_or_reject, most_probable
 from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.files.score_tables import AUTO
+from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, open_scores
 from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
@@ -37,11 +48,12 @@ from rankshot.zeroshot.remarks import (
     describe_origin,
     describe_predictions,
 )
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
+Labels = NDArray[np.str_]
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
@@ -152,7 +164,7 @@ class Recognition:
         inputs
             As for `recognise`.
         """
-        return self.head.predict(self.reader.read(inputs).inputs.scores)
+        return self.head.predict(self.reader.read(inputs).scores)
 
     def to_label_studio(
         self, path: str | Path | None = None, *, prefix: str = "", overwrite: bool = False
@@ -339,21 +351,15 @@ def recognise(
     if names is None and isinstance(given, Rankings):
         names = given.items
     reader = Reader(plan, names, score_type, on_error)
-    scored = reader.read(inputs).inputs
+    scored = reader.read(inputs)
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
     notes += [] if plan is None else [*plan.classes.changes, *filter(None, [plan.remark])]
-    known, labels = None, None
-    if reference is not None:
-        found = reader.read_labelled(reference, scored, "reference")
-        known, labels = found.inputs.scores, found.labels
-    shown, by_id = None, dict[str, str]()
-    if examples is not None:
-        few = reader.read_labelled(examples, scored, "examples")
-        if few.labels is None:
-            raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
-        shown = few.inputs.scores, few.labels
-        if few.is_part:
-            by_id = dict(zip(few.inputs.ids, few.labels.tolist(), strict=True))
+    known = None if reference is None else reader.read_labelled(reference, scored, "reference")
+    few = None if examples is None else reader.read_labelled(examples, scored, "examples")
+    if few is not None and few.labels is None:
+        raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
+    shown: Any = None if few is None else (few.scores, few.labels)
+    labels = None if known is None else known.labels
     if not isinstance(given, Rankings | Mapping):
         taught = () if shown is None else shown[1].tolist()
         given, more = rank_new(source, given, labels, scored.classes, taught)
@@ -362,48 +368,44 @@ def recognise(
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
-    result = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
-    return replace(result, labelled=by_id)
+    knowledge = Knowledge(rankings, _as_reference(known, notes), shown, scored.scores)
+    return _predict(knowledge, wanted, notes, scored, few, reader, rehearse=rehearse)
 
 
 def _predict(
-    scored: ScoredInputs,
-    rankings: Rankings,
-    reference: tuple[Scores | None, Labels | None],
-    examples: tuple[Scores, ArrayLike] | None,
+    knowledge: Knowledge,
     settings: Settings,
     notes: list[str],
+    inputs: ScoredInputs,
+    few: ScoredInputs | None,
     reader: Reader,
-    rehearse: bool,  # noqa: FBT001
+    *,
+    rehearse: bool,
 ) -> Recognition:
-    known, labels = reference
-    if known is not None and len(known) < LEAST_INPUTS:
-        n = format_count(len(known), "input")
-        notes.append(f"the reference of {n} is left out: {LEAST_INPUTS} or more are used")
-        known = None
-    pair = None if known is None else known if labels is None else (known, labels)
-    knowledge = Knowledge(rankings, pair, examples, scored.scores)
+    scores, (known, labels) = inputs.scores, knowledge.reference or (None, None)
     forecast = None
-    if rehearse and known is not None and labels is not None:
+    if rehearse and labels is not None:
         forecast = rehearse_known(knowledge, settings, notes)
     if forecast is not None:
-        kept = ("classes", "none", "batch", "seen_loss")
-        own = {name: getattr(settings, name) for name in kept}
-        settings = replace(forecast.settings, **own)
+        kept = {name: getattr(settings, name) for name in ("classes", "none", "batch", "seen_loss")}
+        settings = replace(forecast.settings, **kept)
         notes += forecast.describe()
     fitted = knowledge.fit_alone(settings)
     head = knowledge.complete(fitted, settings)
-    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scored.scores)]).doubts]
+    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
     notes += describe_fit(head, known)
-    log_proba = np.asarray(head.log_proba(scored.scores))
-    names = head.classes_[most_probable(log_proba)]
-    alone = names if settings.has_gate else fitted.predict(scored.scores)
+    log_proba = np.asarray(head.log_proba(scores))
+    predicted = alone = head.classes_[most_probable(log_proba)]
     if not settings.has_gate:
-        notes += describe_predictions(fitted, names, alone, scored.scores)
-        notes += describe_closed_set(scored.scores)
+        alone = fitted.predict(scores)
+        notes += describe_predictions(fitted, predicted, alone, scores)
+        notes += describe_closed_set(scores)
+    labelled: dict[str, str] = {}
+    if few is not None and few.labels is not None and few.is_part:
+        labelled = dict(zip(few.ids, few.labels.tolist(), strict=True))
     return Recognition(
-        scored.ids,
-        names,
+        inputs.ids,
+        predicted,
         np.exp(log_proba),
         alone,
         head,
@@ -411,8 +413,8 @@ def _predict(
         tuple(notes),
         knowledge,
         settings,
-        scored,
-        {},
+        inputs,
+        labelled,
         reader,
     )
 
@@ -423,6 +425,17 @@ def _require_baseline(settings: Settings, reference: object) -> None:
         rule = "needs a reference: inputs of seen classes that the model was not trained on"
         hint = "or batch=True, so that the inputs themselves limit what is predicted as new"
         raise InputError("seen_loss", settings.seen_loss, rule, hint=hint)
+
+
+def _as_reference(known: ScoredInputs | None, notes: list[str]) -> Any:
+    """The scores of a reference with their labels, or None if there are too few."""
+    if known is None:
+        return None
+    if len(known.scores) < LEAST_INPUTS:
+        n = format_count(len(known.scores), "input")
+        notes.append(f"the reference of {n} is left out: {LEAST_INPUTS} or more are used")
+        return None
+    return known.scores if known.labels is None else (known.scores, known.labels)
 
 
 def _list_unused(rankings: Rankings, labels: Labels | None) -> list[str]:
@@ -461,3 +474,167 @@ def rehearse_known(knowledge: Knowledge, settings: Settings, notes: list[str]) -
     n_folds = min(max(len(ranked) // (2 * LEAST_CLASSES), least, 2), len(ranked) // 2, USUAL_FOLDS)
     known = Knowledge(some, knowledge.reference, knowledge.examples, knowledge.batch)
     return known.rehearse(settings, n_folds=n_folds)
+
+
+# ---- Inputs
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads inputs as scores, with a model or without one.
+
+    Without a model, ``items`` are the names of the columns of an array.
+    """
+
+    plan: ScoringPlan | None
+    items: Sequence[object] | None = None
+    score_type: str = AUTO
+    on_error: str = "stop"
+
+    def read(self, given: Any, what: str = "inputs") -> ScoredInputs:
+        """Scores of what a caller passes, with the labels that are in the same table or folder."""
+        if isinstance(given, ScoredInputs):
+            return given
+        if isinstance(given, Scores):
+            return _without_ids(given)
+        if self.plan is not None:
+            return run_plan(self.plan, given, on_error=self.on_error)
+        if isinstance(given, (str, Path)):
+            return _read_table(Path(given), self.score_type)
+        if (frame := as_frame(given)) is not None:
+            return _read_frame(frame)
+        if self.items is None:
+            raise InputError(
+                what,
+                type(given).__name__,
+                "must be Scores, a table of scores, or inputs with model=",
+                hint="rs.Scores(values, names of the seen classes), or seen=names",
+            )
+        scores = name_columns(given, as_names(self.items))
+        warn_of_probabilities(scores)
+        return _without_ids(scores)
+
+    def read_labelled(self, given: Any, inputs: ScoredInputs, what: str) -> ScoredInputs:
+        """Inputs and their classes: a pair, a table with labels, or labels of the inputs by id."""
+        by_id = given
+        if isinstance(given, (str, Path)):
+            by_id = read_labels(Path(given))
+        if isinstance(by_id, Mapping):
+            return _look_up(by_id, inputs, what)
+        if not (isinstance(given, tuple) and len(given) == 2):
+            return self.read(given, what)
+        found, labels = self.read(given[0], what), given[1]
+        if labels is None:
+            return found
+        names = np.asarray(labels).astype(str)
+        if names.shape != (len(found.ids),):
+            rule = f"must be one label for each of {format_count(len(found.ids), 'input')}"
+            raise InputError(what, names.shape, rule)
+        return replace(found, labels=names)
+
+
+def _without_ids(scores: Scores) -> ScoredInputs:
+    ids = np.arange(len(scores)).astype(str).astype(object)
+    return ScoredInputs(scores, ids, (), ClassLabels.from_names(scores.items))
+
+
+def _read_table(path: Path, score_type: str = AUTO) -> ScoredInputs:
+    """A file of scores, perhaps with a column of labels."""
+    if not path.is_dir() and LABEL in (file := open_table(path)).columns:
+        items = [name for name in file.columns if name not in {LABEL, ID}]
+        labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
+        rows = np.flatnonzero(labels != "")
+        found = _without_ids(_as_log(file.read_numbers(items, RULE)[rows], items))
+        if ID in file.columns:
+            found = replace(found, ids=np.array(file.read_texts(ID)[0], object)[rows])
+        return replace(found, labels=labels[rows])
+    table = open_scores(path)
+    first = next(table.batches())[1]
+    if score_type == AUTO:
+        score_type = guess_score_type(first.columns, table)
+    ids, scores = replace(table, score_type=score_type).read()
+    return replace(_without_ids(scores), ids=np.array(ids, object))
+
+
+def _as_log(values: NDArray[Any], items: Sequence[str]) -> Scores:
+    if are_probabilities(values):
+        return Scores.from_probabilities(values, items)
+    return Scores(values, items)
+
+
+def _read_frame(frame: Any) -> ScoredInputs:
+    labels = ids = None
+    if LABEL in frame.columns:
+        labels = np.array(list(map(str, frame[LABEL].to_list())))
+        frame = frame.drop(LABEL)
+    if ID in frame.columns:
+        ids = np.array(list(map(str, frame[ID].to_list())), object)
+    scores = name_columns(frame.to_native(), ())
+    warn_of_probabilities(scores)
+    found = replace(_without_ids(scores), labels=labels)
+    return found if ids is None else replace(found, ids=ids)
+
+
+def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> ScoredInputs:
+    """The inputs that have labels, by their ids."""
+    row_of = {str(name): row for row, name in enumerate(inputs.ids)}
+    meant = match_ids(list(map(str, by_id)), list(row_of))
+    if unknown := [name for name in by_id if str(name) not in meant]:
+        hint = f"the first ids are {quote_names(inputs.ids[:3])}"
+        raise InputError(what, unknown[0], "is not the id of an input", hint=hint)
+    rows = np.array([row_of[meant[str(name)]] for name in by_id], dtype=np.intp)
+    labels = np.array(list(by_id.values()), dtype=str)
+    ids, scores = inputs.ids[rows], inputs.scores[rows]
+    return replace(inputs, scores=scores, ids=ids, values=None, labels=labels, is_part=True)
+
+
+# ---- New classes
+
+
+def read_new(new: Any) -> Any:
+    """Rankings, or the names of new classes: whatever a caller passes."""
+    if isinstance(new, Rankings | Mapping):
+        return new
+    if isinstance(new, (str, Path)):
+        path = Path(new)
+        if not path.is_file():
+            rule = "must be rankings, a list of names, or a file of either"
+            raise InputError("new", str(new), rule)
+        return read_names(path) if path.suffix == ".txt" else read_rankings(path)
+    if as_frame(new) is not None:
+        return read_rankings(new)
+    return as_names(new, "new")
+
+
+def rank_new(
+    source: Source | str | Sequence[Source | str] | None,
+    new: tuple[str, ...],
+    labels: Labels | None,
+    seen: ClassLabels,
+    shown: Iterable[str] = (),
+    what: str = "new",
+) -> tuple[Rankings, list[str]]:
+    """Rankings of new classes, and of labelled seen classes, by all sources; and notes.
+
+    A new class that no source ranks, and that has no example, is left out and named.
+    """
+    held_out = [] if labels is None else np.unique(labels).tolist()
+    targets = (*new, *(name for name in held_out if name in seen.names and name not in new))
+    found = sources.rank_names(targets, seen, source, compare=bool(held_out))
+    unknown = [name for name in found.unknown if name in new and name not in {*shown}]
+    if found.rankings is None or (unknown and len(unknown) == len(new)):
+        name = (unknown or new)[0]
+        reasons = [note for note in found.notes if repr(name) in note]
+        hint = "; or ".join([*reasons[:1], "give a ranking: {name: [seen classes]}"])
+        raise InputError(what, name, "is not known to the source", hint=hint)
+    return found.rankings, [*found.notes]
+
+
+def read_seen(seen: Classes | None) -> Sequence[object] | None:
+    """The names of the columns of an array."""
+    if seen is None:
+        return None
+    try:
+        return read_class_labels(seen).names
+    except InputError as error:
+        raise InputError("seen", error.value, error.rule, error.where, error.hint) from None

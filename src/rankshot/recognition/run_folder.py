@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
@@ -34,7 +35,6 @@ from rankshot.core.files import (
 )
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
-from rankshot.recognition.inputs import hash_input
 from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
 from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
 from rankshot.zeroshot.knowledge import Knowledge, load_head
@@ -226,13 +226,13 @@ def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -
     """Write the text of each input, or the path and the hash of its file."""
     with replace_file(path) as stream:
         for name, value in zip(ids, values, strict=True):
-            row = {"id": name}
             if isinstance(value, Path):
-                row["path"] = os.path.relpath(value.resolve(), folder.resolve())
+                about = {"path": os.path.relpath(value.resolve(), folder.resolve())}
+                digest = hash_file(value) if value.is_file() else ""
             else:
-                row["text"] = value
-            row["sha256"] = hash_input(value)
-            stream.write(f"{json.dumps(row)}\n")
+                about = {"text": value}
+                digest = sha256(value.encode(errors="surrogatepass")).hexdigest()
+            stream.write(f"{json.dumps({'id': name, **about, 'sha256': digest})}\n")
 
 
 def _describe(found: Any, folder: Path) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from rankshot.core.errors import (
@@ -32,7 +32,7 @@ from rankshot.recognition.images import (
     as_preprocessing,
     fit_to_shape,
 )
-from rankshot.recognition.inputs import Input, Inputs, Skipped, open_inputs
+from rankshot.recognition.inputs import Entries, Input, Skipped, open_inputs
 from rankshot.recognition.model import Model, fingerprint, join_lines
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
@@ -42,9 +42,6 @@ from rankshot.zeroshot.scores import (
     column_name,
     n_columns,
 )
-
-Announce = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and of what: bytes, images or steps."""
 
 BATCH = 16
 """Inputs per batch: on a CPU, larger batches do not fit its cache and are slower."""
@@ -75,6 +72,10 @@ class ScoredInputs:
         The folder or the file that they are from.
     about : mapping
         What the model takes, its name, and the preprocessing of images.
+    labels : array of str or None
+        Their classes, if the table or the folder has them.
+    is_part : bool
+        Whether they are some of the inputs to classify.
 
     Examples
     --------
@@ -92,6 +93,8 @@ class ScoredInputs:
     values: list[Any] | None = None
     place: Path | None = None
     about: Mapping[str, str] = field(default_factory=dict)
+    labels: NDArray[np.str_] | None = None
+    is_part: bool = False
 
     def __repr__(self) -> str:
         return f"ScoredInputs: {self.scores!r}; {len(self.skipped)} skipped"
@@ -106,7 +109,6 @@ def score(
     features: bool = True,
     batch_size: int = BATCH,
     on_error: str = "stop",
-    progress: Announce | None = None,
 ) -> ScoredInputs:
     """Return the scores of a model for images, texts or arrays, in memory.
 
@@ -133,9 +135,6 @@ def score(
         The number of inputs per call to the model.
     on_error : {"stop", "skip"}
         What to do with an input that cannot be read: raise an error, or skip and list it.
-    progress : callable, optional
-        Called with the number of inputs that are done, the number of all (0 if it is not known),
-        and ``"inputs"``.
 
     Returns
     -------
@@ -151,45 +150,43 @@ def score(
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
     plan = plan_scoring(model, seen, preprocessing, features=features)
-    return run_plan(plan, inputs, batch_size, on_error, progress)
+    return run_plan(plan, inputs, batch_size, on_error)
 
 
 def run_plan(
-    plan: ScoringPlan,
-    inputs: object,
-    batch_size: int = BATCH,
-    on_error: str = "stop",
-    progress: Announce | None = None,
+    plan: ScoringPlan, inputs: object, batch_size: int = BATCH, on_error: str = "stop"
 ) -> ScoredInputs:
     """The scores of inputs by a model that has been opened."""
-    found = open_inputs(inputs, plan.model.takes)
-    total = len(inputs) if isinstance(inputs, Sized) and not isinstance(inputs, (str, Path)) else 0
+    value_of: dict[str, Any] = {}
+    place = Path(inputs) if isinstance(inputs, (str, Path)) else None
+
+    def remember() -> Entries:
+        for one in open_inputs(inputs, plan.model.takes):
+            if isinstance(one, Input) and isinstance(one.value, (str, Path)):
+                value_of[one.id] = one.value
+            yield one
+
     skipped: list[Skipped] = []
-
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(done, total, "inputs")
-
-    blocks = list(plan.score(iter(found), batch_size, on_error, skipped, announce=tell))
+    blocks = list(plan.run(remember(), batch_size, on_error, skipped))
     if not blocks:
-        raise nothing_scored(found.name, skipped)
+        raise nothing_scored(inputs, skipped)
     [(ids, scores)] = blocks
+    has_values = all(name in value_of for name in ids)
+    labels = None
+    if place is not None and place.is_dir():
+        # A folder with one subfolder of images per class.
+        folders = [Path(name).parent.name for name in ids]
+        labels = np.array(folders) if all(folders) else None
     return ScoredInputs(
         scores,
         np.array(ids, dtype=object),
         tuple(skipped),
         plan.classes,
-        list_values(found, ids),
-        Path(inputs) if isinstance(inputs, (str, Path)) else None,
+        [value_of[name] for name in ids] if has_values else None,
+        place,
         plan.about,
+        labels,
     )
-
-
-def list_values(found: Inputs, ids: Sequence[str]) -> list[Any] | None:
-    """The texts of inputs, or the paths of their files; None if they are something else."""
-    known = {one.id: one.value for one in found if isinstance(one, Input)}
-    values = [known[name] for name in ids]
-    return values if all(isinstance(value, (str, Path)) for value in values) else None
 
 
 def refuse_skipped(skipped: Iterable[Skipped]) -> None:
@@ -200,12 +197,12 @@ def refuse_skipped(skipped: Iterable[Skipped]) -> None:
         raise InputError("inputs", bad.id, rule, hint=hint, choices={"on_error": "skip"})
 
 
-def nothing_scored(name: str, skipped: Sequence[Skipped]) -> InputError:
+def nothing_scored(inputs: object, skipped: Sequence[Skipped]) -> InputError:
     """Return the error for inputs of which none could be scored."""
+    name = str(inputs) if isinstance(inputs, (str, Path)) else type(inputs).__name__
     if not skipped:
-        return InputError(
-            "inputs", name, "has no inputs", hint="give images, or texts (.csv, .jsonl, .txt)"
-        )
+        hint = "give images, or texts (.csv, .jsonl, .txt)"
+        return InputError("inputs", name, "has no inputs", hint=hint)
     first = next((one for one in skipped if one.is_input), skipped[0])
     return InputError("inputs", first.id, f"and all others were skipped: {first.reason}", name)
 
@@ -257,52 +254,40 @@ class ScoringPlan:
             "features": self.features,
         }
 
-    def score(
+    def run(
         self,
-        entries: Iterator[Input | Skipped],
+        entries: Entries,
         batch_size: int,
         on_error: str,
         skipped: list[Skipped],
         most_numbers: float = inf,
-        announce: Callable[[int], None] = lambda _: None,
-    ) -> Iterator[tuple[list[str], Scores]]:
+    ) -> Generator[tuple[list[str], Scores], None, None]:
         """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
 
-        What is not scored is added to ``skipped``. ``announce`` is called with the number of inputs
-        that are done.
+        What is not scored is added to ``skipped``.
         """
+        require_whole_number("batch_size", batch_size)
+        require_choice("on_error", on_error, ON_ERROR)
         ids: list[str] = []
         held: list[Scores] = []
-        n_numbers = n_done = 0
-        with closing(self.run(entries, batch_size, on_error)) as batches:
+        n_numbers = 0
+        batches = _prepare_batches(entries, batch_size, self._prepare(), self.model.device)
+        with closing(batches):
             for batch in batches:
+                scores = self._score(batch) if batch.ids else None
+                if on_error == "stop":
+                    refuse_skipped(batch.skipped)
                 skipped += batch.skipped
-                n_done += batch.n_entries
-                announce(n_done)
-                if not batch.ids:
+                if scores is None or not len(scores):
                     continue
                 ids += batch.ids
-                held.append(batch.values)
-                n_numbers += batch.values.values.size + getattr(batch.values.features, "size", 0)
+                held.append(scores)
+                n_numbers += scores.values.size + getattr(scores.features, "size", 0)
                 if n_numbers > most_numbers:
                     yield ids, Scores.concatenate(held)
                     ids, held, n_numbers = [], [], 0
         if ids:
             yield ids, Scores.concatenate(held)
-
-    def run(
-        self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "stop"
-    ) -> Generator[ScoredBatch, None, None]:
-        """Yield the scores of inputs, batch by batch, in their order."""
-        require_whole_number("batch_size", batch_size)
-        require_choice("on_error", on_error, ON_ERROR)
-        # A core is left to the model.
-        n_threads = max(1, min(4 if self.model.device == "CPU" else 16, count_cores() - 1))
-        for batch in _prepare_batches(entries, batch_size, self._prepare(), n_threads):
-            scored = self._score(batch) if batch.ids else batch
-            if on_error == "stop":
-                refuse_skipped(scored.skipped)
-            yield scored
 
     def _prepare(self) -> Callable[[object], object] | None:
         if self.model.takes != "images":
@@ -315,20 +300,28 @@ class ScoringPlan:
 
         return prepare
 
-    def _score(self, batch: ScoredBatch) -> ScoredBatch:
+    def _score(self, batch: Batch) -> Scores:
+        """The scores of a batch, from which inputs without finite scores are taken out."""
         output, features = self._call(batch.values)
         values = self._require_table(output, len(batch.ids))
         is_finite = np.abs(values) < LARGEST_SCORE
-        kept: NDArray[np.bool_] = np.asarray(is_finite.all(axis=1))
-        for i in np.flatnonzero(~kept):
+        reasons: dict[int, str] = {}
+        if features is not None and features.ndim == 2 and features.shape[0] == len(values):
+            with np.errstate(over="ignore"):
+                features = features.astype(np.float32)
+            total = np.asarray(features.sum(axis=1, dtype=np.float64)).ravel()
+            text = "a feature of the model is not finite"
+            reasons = dict.fromkeys(np.flatnonzero(~np.isfinite(total)).tolist(), text)
+        else:
+            features = None
+        for i in np.flatnonzero(~is_finite.all(axis=1)).tolist():
             column = int(np.argmin(is_finite[i]))
             where = column_name(self.classes.names, self.model.kind, column)
-            reason = f"the model's score is {values[i, column]} ({where})"
-            batch.skipped.append(Skipped(batch.ids[i], reason))
-        if features is not None:
-            features = self._check_features(features, kept, batch)
-        rows = np.flatnonzero(kept)
-        ids, values = [batch.ids[i] for i in rows], values[rows]
+            reasons[i] = f"the model's score is {values[i, column]} ({where})"
+        batch.skipped.extend(Skipped(batch.ids[i], reasons[i]) for i in sorted(reasons))
+        rows = [i for i in range(len(values)) if i not in reasons]
+        batch.ids[:] = [batch.ids[i] for i in rows]
+        values, features = values[rows], None if features is None else features[rows]
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
@@ -338,26 +331,9 @@ class ScoringPlan:
                 problem = f"returns probabilities first, but a later row is not{error.problem}"
                 hint = "let it return logits"
                 raise InputError("model", self.model.name, problem, hint=hint) from None
-        features = None if features is None else features[rows]
-        scores = Scores.from_validated(values, self.classes.names, self.model.kind, features)
-        return batch._replace(ids=ids, values=scores)
+        return Scores.from_validated(values, self.classes.names, self.model.kind, features)
 
-    def _check_features(self, features: Any, kept: NDArray[np.bool_], batch: ScoredBatch) -> Any:
-        """Return features in single precision; None if they are not one row per input.
-
-        An input with an infinite feature is no longer ``kept``.
-        """
-        if features.ndim != 2 or features.shape[0] != len(kept):
-            return None
-        with np.errstate(over="ignore"):
-            features = features.astype(np.float32)
-        is_finite = np.isfinite(np.asarray(features.sum(axis=1, dtype=np.float64)).ravel())
-        for i in np.flatnonzero(kept & ~is_finite):
-            batch.skipped.append(Skipped(batch.ids[i], "a feature of the model is not finite"))
-        kept &= is_finite
-        return features
-
-    def _call(self, inputs: object) -> tuple[object, object]:
+    def _call(self, inputs: object) -> tuple[object, Any]:
         """Return the scores of some inputs, and their features if these are wanted and known."""
         try:
             if self.features and self.model.run_with_features is not None:
@@ -485,24 +461,17 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
 # -------------------------------------------------------------------- batches
 
 
-class ScoredBatch(NamedTuple):
-    """Some inputs in a row: their ids, what the model gets and then its `Scores`; and the rest.
-
-    ``n_entries`` counts the inputs and all that was skipped, so the next batch begins there.
-    """
+class Batch(NamedTuple):
+    """Some inputs in a row: their ids, what the model gets; and what was skipped among them."""
 
     ids: list[str]
     values: Any
     skipped: list[Skipped]
-    n_entries: int
 
 
 def _prepare_batches(
-    entries: Iterator[Input | Skipped],
-    size: int,
-    prepare: Callable[[object], object] | None,
-    n_threads: int,
-) -> Iterator[ScoredBatch]:
+    entries: Entries, size: int, prepare: Callable[[object], object] | None, device: str
+) -> Generator[Batch, None, None]:
     """Yield inputs in groups of ``size``, whether skipped or not, decoded by some threads.
 
     A batch always begins at a multiple of ``size``: the scores of an input depend, in the last
@@ -512,6 +481,8 @@ def _prepare_batches(
         while group := list(islice(entries, size)):
             yield _collect([(one, None) for one in group], stack=False)
         return
+    # A core is left to the model.
+    n_threads = max(1, min(4 if device == "CPU" else 16, cpu_count() - 1))
     with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
         pending: deque[list[tuple[Input | Skipped, Future[object] | None]]] = deque()
 
@@ -531,13 +502,6 @@ def _prepare_batches(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def count_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _try(prepare: Callable[[object], object], value: object) -> object:
     """Return what a value becomes, or the error that says why it cannot be used."""
     try:
@@ -548,7 +512,7 @@ def _try(prepare: Callable[[object], object], value: object) -> object:
         return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
 
 
-def _collect(found: Sequence[tuple[Input | Skipped, object]], *, stack: bool) -> ScoredBatch:
+def _collect(found: Sequence[tuple[Input | Skipped, object]], *, stack: bool) -> Batch:
     ids: list[str] = []
     values: list[Any] = []
     skipped: list[Skipped] = []
@@ -561,5 +525,4 @@ def _collect(found: Sequence[tuple[Input | Skipped, object]], *, stack: bool) ->
             ids.append(one.id)
             values.append(ready if stack else one.value)
     rows = isinstance(values[0], np.ndarray) if values else False
-    batch = np.stack(values) if (stack and values) or rows else values
-    return ScoredBatch(ids, batch, skipped, len(found))
+    return Batch(ids, np.stack(values) if (stack and values) or rows else values, skipped)

@@ -12,7 +12,7 @@ from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.reading import rank_new, read_new
+from rankshot.recognition.recognition import rank_new, read_new
 from rankshot.recognition.scoring import Classes, ScoringPlan, plan_scoring, run_plan
 from rankshot.sources.named_rankings import Source
 from rankshot.zeroshot.class_rankings import as_rankings

@@ -1,20 +1,17 @@
-"""Predictions as CSV and Parquet: made from a table of scores, written in batches, and read.
+"""Predictions as CSV and Parquet, written in batches and read.
 
 True labels, to evaluate predictions with, are read here as well.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import ThreadpoolController
 
 from rankshot.core.columns import NumberCheck, open_table
 from rankshot.core.errors import (
@@ -35,9 +32,9 @@ from rankshot.core.tables import (
 )
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names import read_class_labels
-from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
-from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
-from rankshot.zeroshot.linear_head import LinearHead, Predictor
+from rankshot.zeroshot.decide import REJECTED, most_probable
+from rankshot.zeroshot.files.score_tables import ScoreTable
+from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 
@@ -46,9 +43,6 @@ RULE = NumberCheck("probabilities must be numbers")
 DIGITS = 7
 """The significant digits of a probability in CSV: those of single precision, in which most models
 compute."""
-THREADED_CELLS = 2**16
-"""Seen times new classes from which the matrix products of a head take longer than to read its
-scores: with fewer, the threads of BLAS wait for one another and take twice the CPU time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,56 +310,6 @@ def read_truth(
             where=str(path),
         )
     return as_text_array(labels)
-
-
-# -------------------------------------------------------------------- a table of scores
-
-
-_find_threads = cache(ThreadpoolController)
-
-
-def classify_to_file(
-    table: ScoreTable,
-    head: Predictor,
-    output: Path,
-    reject_below: float | None = None,
-    top: int | None = None,
-    *,
-    id_prefix: str = "",
-    check_first: Callable[[NDArray[np.floating]], None] | None = None,
-    describe: Callable[[Counter[str]], dict[str, str]] | None = None,
-    advance: Callable[[int], None] | None = None,
-) -> Counter[str]:
-    """Write the predictions of a fitted head for a table of scores, CSV or Parquet.
-
-    Return how often each class, and `REJECTED`, was predicted. The file is replaced when all rows
-    are written. Inputs of which no class has the probability ``reject_below`` are labelled
-    `REJECTED`. ``top`` is that of `open_predictions`. ``id_prefix`` comes before the number of a
-    row, which is its id in a table without ids. ``check_first`` is called with the numbers of the
-    first batch before these are used, ``advance`` with the number of rows of each batch;
-    ``describe`` gets the counts after the last row, and returns what goes into the footer of a
-    Parquet file.
-    """
-    counts: Counter[str] = Counter()
-    metadata: dict[str, str] = {}
-    is_small = len(head.inner.seen) * len(head.classes_) < THREADED_CELLS
-    limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
-    with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
-        for ids, batch in table.batches(features=head.inner.n_features > 0):
-            rows = range(writer.n_rows, writer.n_rows + len(batch))
-            if check_first is not None and rows.start == 0:
-                check_first(batch.columns)
-            scores = build_scores(batch, table, rows)
-            log_proba = head.log_proba(scores)
-            labels = label_or_reject(log_proba, head.classes_, reject_below)
-            counts.update(labels.tolist())
-            names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids
-            writer.write(names, labels, np.exp(log_proba))
-            if advance is not None:
-                advance(len(batch))
-        if describe is not None:
-            metadata.update(describe(counts))
-    return counts
 
 
 def name_by_columns(
