@@ -7,8 +7,8 @@ import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.datasets import load_photographs, load_thumbnails
 from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo, write_demo
+from rankshot.pages import render_report
 from rankshot.pages.images import Thumbnail
-from rankshot.pages.page import render_report
 from rankshot.zeroshot.metrics import reliability
 from refusals import refuses
 
@@ -44,7 +44,11 @@ def demo():
 
 
 def test_the_numbers(demo):
-    found = {(row.method, row.source): row.accuracy.estimate for row in demo.comparison.rows}
+    found = {
+        (method, source): accuracy.estimate
+        for method, rows in demo.comparison.items()
+        for source, accuracy in rows.items()
+    }
     assert found == pytest.approx(EXPECTED, abs=TOLERANCE)
     assert demo.seen_accuracy == pytest.approx(0.650, abs=TOLERANCE)
 
@@ -79,7 +83,7 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
 
 def test_the_page_shows_all_that_was_promised(demo):
     report = demo_report(demo)
-    assert report.comparison.rows == demo.comparison.rows
+    assert report.comparison == demo.comparison
     assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
     assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
     assert report.similar.n_compared == 10
@@ -93,7 +97,7 @@ def test_the_page_shows_all_that_was_promised(demo):
     for one in report.gallery:
         row = int(one.name.removeprefix("Image "))
         assert one.truth == demo.truth[row]
-        assert one.thumbnail == Thumbnail.from_pixels(images[rows == row][0])
+        assert one.thumbnail == Thumbnail.make(images[rows == row][0])
         assert one.supporters
     page = render_report(report)
     for text in (
@@ -105,7 +109,7 @@ def test_the_page_shows_all_that_was_promised(demo):
     ):
         assert text in page
     # The rehearsal chose the settings of the head.
-    found = demo.comparison.rows[-1].accuracy.estimate
+    found = demo.comparison["Weighted Mean"]["panel, all questions + reference"].estimate
     assert abs(report.evaluation.accuracy.estimate - found) < 0.02
 
 

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from rankshot.pages.contents import Evaluation, ExplainedInput
-from rankshot.pages.images import ShownInput, Thumbnail
+from rankshot.pages.explanations import ShownInput
+from rankshot.pages.images import Thumbnail
+from rankshot.pages.predictions import Evaluation
 from rankshot.ranking.rater_agreement import TargetSummary
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
@@ -31,9 +32,12 @@ EVALUATION = Evaluation(
     confusion=np.array([[51, 27, 24], [33, 77, 0], [0, 0, 0]]),
     calibration=make_calibration([math.nan, 0.523, 0.867], [math.nan, 0.412, 0.789], [0, 1234, 56]),
 )
-EXAMPLE = ExplainedInput(
+EXAMPLE = ShownInput(
     "image 17",
-    Explanation(
+    "cat",
+    0.623,
+    truth="dog",
+    why=Explanation(
         target="cat",
         probability=0.623,
         against=None,
@@ -41,7 +45,6 @@ EXAMPLE = ExplainedInput(
         others=(("features", 0.33),),
         alternatives=(("cat", 0.623), ("dog", 0.214), ("ship", 0.071)),
     ),
-    truth="dog",
 )
-THUMBNAIL = Thumbnail.from_pixels(np.full((32, 32, 3), (250, 10, 20), np.uint8))
-GALLERY = (ShownInput("image 23", THUMBNAIL, "cat", 0.345, "dog", ("lynx",)),)
+THUMBNAIL = Thumbnail.make(np.full((32, 32, 3), (250, 10, 20), np.uint8))
+GALLERY = (ShownInput("image 23", "cat", 0.345, "dog", THUMBNAIL, ("lynx",)),)

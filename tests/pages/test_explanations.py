@@ -7,11 +7,10 @@ from report_samples import EXAMPLE
 import rankshot as rs
 from rankshot.pages import Outcomes, build_report
 from rankshot.pages.explanations import find_supporters, format_contributions
-from rankshot.pages.formatting import make_bars
+from rankshot.pages.page import make_bars
 from rankshot.zeroshot.explanation import Explanation
-from refusals import refuses
 
-WHY = EXAMPLE.explanation
+WHY = EXAMPLE.why
 
 
 def replace(why, **values):
@@ -69,27 +68,25 @@ def outcomes(rng):
     predicted, proba = head.predict(scores), head.predict_proba(scores)
     truth = np.array(names)[rng.integers(0, 3, 60)]
     ids = [f"input {i}" for i in range(60)]
-    table = rs.Scores(scores, rankings.items)
     found = Outcomes(ids, predicted, proba, truth, head.classes_.tolist())
-    return head, found, lambda rows: ((row, table[[row]]) for row in rows)
+    return head, found, rs.Scores(scores, rankings.items)
 
 
 def test_wrong_and_correct_predictions_are_explained_in_turns(outcomes):
-    head, found, find_scores = outcomes
-    report = build_report("t", found, head=head, find_scores=find_scores)
+    head, found, scores = outcomes
+    report = build_report("t", found, head=head, scores=scores)
     assert [one.truth for one in report.explanations] == found.classes
-    correct = [one.truth == one.explanation.target for one in report.explanations]
-    assert correct == [False, True, False]
+    assert [one.truth == one.label for one in report.explanations] == [False, True, False]
     for one in report.explanations:
         row = found.ids.index(one.name)
-        assert one.explanation.target == found.predicted[row]
-        others = np.delete(found.proba[row], found.classes.index(one.explanation.target))
-        rival = found.proba[row, found.classes.index(one.explanation.against)]
-        assert rival == others.max() or one.explanation.against == one.truth
+        assert one.why.target == one.label == found.predicted[row]
+        others = np.delete(found.proba[row], found.classes.index(one.label))
+        rival = found.proba[row, found.classes.index(one.why.against)]
+        assert rival == others.max() or one.why.against == one.truth
 
 
-def test_scores_of_other_predictions_are_refused(outcomes):
-    head, found, find_scores = outcomes
-    shifted = found._replace(predicted=np.roll(found.predicted, 1))
-    with refuses("head"):
-        build_report("t", shifted, head=head, find_scores=find_scores)
+def test_predictions_of_another_head_are_not_explained(outcomes):
+    head, found, scores = outcomes
+    names = {"cat": "dog", "dog": "bus", "bus": "cat"}
+    other = found._replace(predicted=np.array([names[name] for name in found.predicted]))
+    assert build_report("t", other, head=head, scores=scores).explanations == ()

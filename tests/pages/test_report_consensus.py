@@ -1,10 +1,12 @@
 """The consensus of each class, and the most similar classes, computed by other means."""
 
+import re
+
 import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.pages.page import find_similar_classes, format_consensus, summarize_rankings
+from rankshot.pages import Report, find_similar_classes, render_report, summarize_rankings
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import restrict_items
 
@@ -26,8 +28,7 @@ def merge(rankings, k):
 def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
     consensus = merge(rankings(), 2)
     briefs = summarize_rankings(rankings(), consensus, 2)
-    cards = format_consensus(briefs)["summaries"]
-    assert [card["target"] for card in cards] == ["x", "y"]
+    assert [one.target for one in briefs] == ["x", "y"]
     assert {name for name, _ in briefs[0].disagreement} == {"r1", "r2", "web"}
     # A single ranking is its own consensus: there is nothing to compare.
     assert briefs[1].disagreement == ()
@@ -65,15 +66,21 @@ def test_similar_classes_are_the_pairs_at_the_smallest_distance(rng):
     expected = sorted(
         (distance[i, j] / 12, *sorted((names[i], names[j]))) for i in range(12) for j in range(i)
     )
-    assert [pair[:2] for pair in found.pairs] == [pair[1:] for pair in expected[:10]]
-    np.testing.assert_allclose([pair[2] for pair in found.pairs], [e[0] for e in expected[:10]])
+    assert [pair[:2] for pair in found] == [pair[1:] for pair in expected[:10]]
+    np.testing.assert_allclose([pair[2] for pair in found], [e[0] for e in expected[:10]])
     apart = rs.Rankings.from_orders([["a"], ["b"]], items=list("abc"), targets=["x", "y"])
-    assert find_similar_classes(apart, 1) is None
+    assert find_similar_classes(apart, 1) == ()
 
 
 def test_equal_rankings_with_ties_have_no_distance():
     tied = [["a", ["b", "c", "d"], ["e", "f"]], ["a", ["b", "c", "d"], ["e", "f"]], [*"fedcba"]]
     consensus = rs.Rankings.from_orders(tied, items=[*"abcdefgh"], targets=["x", "y", "z"])
-    (first, second, distance), (*_, next_distance), _ = find_similar_classes(consensus, 6).pairs
+    (first, second, distance), (*_, next_distance), _ = find_similar_classes(consensus, 6)
     assert (first, second, distance) == ("x", "y", 0)
     assert 0.3 < next_distance < 1
+
+
+def test_a_tie_takes_the_places_of_all_its_items():
+    votes = rs.Rankings.from_orders([["a", ["b", "c"], "d"]], items=list("abcd"), targets="x")
+    page = render_report(Report("t", consensuses=summarize_rankings(votes, votes, 4)))
+    assert re.findall(r'<li value="(\d)">', page) == ["1", "2", "4"]

@@ -6,11 +6,7 @@ import pytest
 import rankshot as rs
 from axe import check
 from chromium import launch_chromium, opening_pages
-from rankshot.pages.contents import ExplainedInput, Report
-from rankshot.pages.explanations import find_supporters
-from rankshot.pages.images import Outcomes, Thumbnail, build_gallery, choose_images
-from rankshot.pages.page import find_similar_classes, render_report, summarize_rankings
-from rankshot.pages.predictions import count_predictions, evaluate_predictions
+from rankshot.pages import Outcomes, build_report, render_report
 
 pytestmark = pytest.mark.slow
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
@@ -62,28 +58,21 @@ def build_pages(n_new):
     predicted = head.predict(scores)
     # The first of three sources stands for the consensus, to save the time of merging.
     consensus = rankings.select(source="source 0")
-    why = rs.explain(head, scores[:3], against=new[0])
     ids = [f"input {i}" for i in range(n)]
     outcomes = Outcomes(ids, predicted, proba, labels, head.classes_.tolist())
-    pixels = rng.integers(0, 256, size=(60, 32, 32, 3), dtype=np.uint8)
-    rows = choose_images(outcomes, np.arange(n))
-    thumbnails = dict(zip(rows, map(Thumbnail.from_pixels, pixels), strict=False))
-    supporters = {row: find_supporters(one) for row, one in enumerate(rs.explain(head, scores))}
-    known = Report(
+    pixels = rng.integers(0, 256, size=(n, 32, 32, 3), dtype=np.uint8)
+    known = build_report(
         "Forty classes",
-        evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
-        gallery=build_gallery(outcomes, thumbnails, supporters),
-        consensuses=summarize_rankings(rankings, consensus, 5),
-        similar=find_similar_classes(consensus, 5),
-        explanations=tuple(
-            ExplainedInput(f"input {i}", one, thumbnail=thumbnails[rows[i]])
-            for i, one in enumerate(why)
-        ),
+        outcomes,
+        head=head,
+        scores=rs.Scores(scores, rankings.items),
+        images=dict(enumerate(pixels)),
+        rankings=rankings,
+        consensus=consensus,
+        n_places=5,
         settings=(("--k", "5"),),
     )
-    unknown = Report(
-        "Predictions", overview=count_predictions(predicted, proba, head.classes_.tolist())
-    )
+    unknown = build_report("Predictions", outcomes._replace(truth=None))
     return render_report(known), render_report(unknown)
 
 

@@ -1,16 +1,18 @@
 """What a report says of predictions is computed by other means."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 from report_samples import EVALUATION
 
-from rankshot.pages import Report, count_predictions, evaluate_predictions
+from rankshot.pages import Outcomes
 from rankshot.pages.predictions import (
+    count_predictions,
+    evaluate_predictions,
     find_largest_confusions,
     find_lowest_pairs,
-    format_calibration,
     format_classes,
     format_confusions,
     list_cards,
@@ -19,12 +21,21 @@ from rankshot.pages.predictions import (
 )
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 
+
+def evaluate(truth, predicted, proba, classes):
+    return evaluate_predictions(Outcomes(range(len(truth)), predicted, proba, truth, classes))
+
+
+def count(predicted, proba, classes):
+    return count_predictions(Outcomes(range(len(predicted)), predicted, proba, None, classes))
+
+
 CLASSES = ["cat", "dog", "ship"]
 TRUTH = np.array(["cat", "cat", "dog", "ship"])
 PREDICTED = np.array(["cat", "rejected", "cat", "ship"])
 PROBA = np.array([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8]])
-FOUND = evaluate_predictions(TRUTH, PREDICTED, PROBA, CLASSES)
-COUNTED = count_predictions(PREDICTED, PROBA, CLASSES)
+FOUND = evaluate(TRUTH, PREDICTED, PROBA, CLASSES)
+COUNTED = count(PREDICTED, PROBA, CLASSES)
 FORECAST = Interval(0.78, 0.6, 0.92)
 
 
@@ -39,10 +50,10 @@ def test_an_evaluation_counts_rejected_inputs_as_wrong():
 
 
 def test_predictions_without_truth_are_counted():
-    assert (COUNTED.counts, COUNTED.n_inputs) == ((2, 0, 1), 4)
+    assert (COUNTED.counts, COUNTED.n_inputs) == ({"cat": 2, "ship": 1, "dog": 0}, 4)
     assert COUNTED.median_confidence == pytest.approx(0.65)
-    assert [n for _, _, n in COUNTED.confidences] == [0, 0, 0, 0, 1, 0, 1, 1, 1, 0]
-    sure = count_predictions(TRUTH[:1], np.array([[1.0, 0, 0]]), CLASSES)
+    assert [n for _, _, n in COUNTED.confidences] == [1, 0, 1, 1, 1, 0]
+    sure = count(TRUTH[:1], np.array([[1.0, 0, 0]]), CLASSES)
     assert sure.confidences[-1] == (0.9, 1.0, 1)
 
 
@@ -52,23 +63,23 @@ def test_predictions_without_truth_are_counted():
 @pytest.mark.parametrize(
     ("values", "number", "context"),
     [
-        ({"evaluation": FOUND}, "50.0%", {"95% interval": "15.0–85.0%", "chance": "33.3%"}),
+        ({"result": FOUND}, "50.0%", {"95% interval": "15.0–85.0%", "chance": "33.3%"}),
         (
-            {"evaluation": FOUND, "forecast": FORECAST},
+            {"result": FOUND, "forecast": FORECAST},
             "50.0%",
             {"chance": "33.3%", "forecast": "78.0% (60.0–92.0%)"},
         ),
-        ({"overview": COUNTED, "forecast": FORECAST}, "78.0%", {"chance": "33.3%"}),
+        ({"result": COUNTED, "forecast": FORECAST}, "78.0%", {"chance": "33.3%"}),
         (
-            {"overview": COUNTED._replace(audited=Interval(0.9, 0.8, 0.95)), "forecast": FORECAST},
+            {"result": COUNTED, "audited": Interval(0.9, 0.8, 0.95), "forecast": FORECAST},
             "90.0%",
             {"95% interval": "80.0–95.0%", "forecast": "78.0% (60.0–92.0%)"},
         ),
-        ({"overview": COUNTED}, "4 predictions", {}),
+        ({"result": COUNTED}, "4 predictions", {}),
     ],
 )
 def test_the_headline_is_the_best_number_that_is_known(values, number, context):
-    found = write_headline(Report("t", **values))
+    found = write_headline(**values)
     assert found.number == number
     assert context.items() <= dict(found.context).items()
     assert all(0 <= place <= 100 for place in found.scale.values())
@@ -89,9 +100,9 @@ def test_cards_name_what_stands_out():
 def test_the_next_step_names_classes_that_are_confused_once():
     truth, swapped = np.repeat(["octopus", "squid", "whale"], 40), np.repeat([1, 0, 2], 40)
     names = np.array(["octopus", "squid", "whale"])
-    both = evaluate_predictions(truth, names[swapped], np.eye(3)[swapped], names.tolist())
+    both = evaluate(truth, names[swapped], np.eye(3)[swapped], names.tolist())
     assert suggest_step(both).endswith(": octopus and squid.")
-    right = evaluate_predictions(truth, truth, np.eye(3)[np.repeat([0, 1, 2], 40)], names.tolist())
+    right = evaluate(truth, truth, np.eye(3)[np.repeat([0, 1, 2], 40)], names.tolist())
     steps = {suggest_step(one) for one in (both, right, FOUND, COUNTED)}
     assert len(steps) == 4
 
@@ -100,24 +111,16 @@ def test_the_next_step_names_classes_that_are_confused_once():
 
 
 def test_classes_are_sorted_by_accuracy_and_name_all_that_they_were_taken_for():
-    lines = format_classes(EVALUATION)["first"]
-    assert [line.bar.name for line in lines] == ["cat", "dog", "ship"]
+    lines = format_classes(EVALUATION)
+    assert [line.name for line in lines] == ["cat", "dog", "ship"]
     assert [line.confused_with for line in lines] == [("dog",), ("cat",), ()]
-    tied = evaluate_predictions(
+    tied = evaluate(
         np.repeat(CLASSES, [5, 1, 1]),
         np.array(["cat", *["dog"] * 2, *["ship"] * 2, "dog", "ship"]),
         np.eye(3)[[0, 1, 1, 2, 2, 1, 2]],
         CLASSES,
     )
-    assert format_classes(tied)["first"][0].confused_with == ("dog", "ship")
-
-
-def test_calibration_has_a_bar_for_accuracy_and_a_tick_for_confidence():
-    rows = format_calibration(EVALUATION.calibration)["rows"]
-    assert [(bar.length, bar.tick, n) for bar, n in rows] == [
-        (0.412, 0.523, "1,234"),
-        (0.789, 0.867, "56"),
-    ]
+    assert format_classes(tied)[0].confused_with == ("dog", "ship")
 
 
 def test_a_matrix_has_the_classes_that_are_confused_most():
@@ -128,25 +131,25 @@ def test_a_matrix_has_the_classes_that_are_confused_most():
     # Each of the last 30 classes is once taken for the next one.
     predicted = truth.copy()
     predicted[140::2] = np.roll(names, -1)[70:]
-    many = evaluate_predictions(truth, predicted, np.eye(100)[np.repeat(range(100), 2)], names)
-    assert format_confusions(many)["matrix"]["names"] == sorted({*names[70:], names[0]})
+    many = evaluate(truth, predicted, np.eye(100)[np.repeat(range(100), 2)], names)
+    assert format_confusions(many)["matrix"]["names"] == names[70:91]
 
 
 def test_the_largest_confusions_and_hardest_pairs_do_not_depend_on_the_order_of_classes(rng):
     """Equal ones are sorted by the names of the classes."""
     classes = np.array([f"c{i}" for i in range(60)])
     confusion = rng.integers(0, 3, size=(60, 60))
-    two_class = rng.integers(5, 10, size=(60, 60)) / 10
-    two_class = np.maximum(two_class, two_class.T)
-    np.fill_diagonal(two_class, np.nan)
+    distance = rng.integers(5, 10, size=(60, 60)) / 10
+    distance = np.maximum(distance, distance.T)
     pairs = list(permutations(range(60), 2))
     wrong = [(-confusion[i, j], classes[i], classes[j]) for i, j in pairs if confusion[i, j]]
-    hard = [(two_class[i, j], classes[i], classes[j]) for i, j in pairs]
+    hard = [(distance[i, j], *sorted((classes[i], classes[j]))) for i, j in pairs if i < j]
     for order in (np.arange(60), rng.permutation(60)):
         names, shuffled = classes[order], np.ix_(order, order)
+        confused = replace(EVALUATION, classes=tuple(names), confusion=confusion[shuffled])
         for found, expected in (
-            (find_largest_confusions(confusion[shuffled], names), wrong),
-            (find_lowest_pairs(two_class[shuffled], names), hard),
+            (find_largest_confusions(confused), wrong),
+            (find_lowest_pairs(distance[shuffled], names), hard),
         ):
             first = [(a, b) for _, a, b in sorted(expected)[:40]]
             assert [(names[i], names[j]) for i, j in found] == first

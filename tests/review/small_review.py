@@ -10,7 +10,7 @@ import uvicorn
 
 import rankshot as rs
 from rankshot.review.app import create_app
-from rankshot.review.inputs import ShownInputs
+from rankshot.review.inputs import ShownInputs, find_inputs
 from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
 from rankshot.review.results import Results
@@ -69,8 +69,8 @@ def serve_review(folder, learner, ids, images, path="/"):
         closing(Review(learner, ids, journal)) as review,
         open_port("127.0.0.1", 0) as port,
     ):
-        inputs = ShownInputs.open(ids, learner.scores, images)
-        results = Results(review, inputs, folder, "logits")
+        inputs = ShownInputs(ids, learner.scores, find_inputs(ids, images))
+        results = Results(review, inputs, folder)
         review.start(results.write_all)
         app = create_app(review, inputs, results, token=TOKEN, title=images.name)
         app = put_behind_proxy(app, path)

@@ -14,7 +14,7 @@ import rankshot as rs
 from asgi import URLENCODED, Client
 from rankshot.review.app import create_app
 from rankshot.review.audit import Checked, confidence_sequence
-from rankshot.review.inputs import ShownInputs
+from rankshot.review.inputs import ShownInputs, find_inputs
 from rankshot.review.results import Results
 
 HOST = "127.0.0.1:8000"
@@ -44,8 +44,9 @@ def folder(tmp_path):
 def served(folder):
     ids = [*NAMES, *(f"x{i}" for i in range(40 - len(NAMES)))]
     with open_review(folder, ids=ids) as review:
-        inputs = ShownInputs.open(ids, review.learner.scores, folder / "inputs")
-        results = Results(review, inputs, folder, "logits")
+        found = find_inputs(ids, folder / "inputs")
+        inputs = ShownInputs(ids, review.learner.scores, found)
+        results = Results(review, inputs, folder)
         app = create_app(review, inputs, results, token=TOKEN, hosts={HOST})
         client = Client(app, headers={"host": HOST})
         assert client.get(f"/?token={TOKEN.replace(' ', '%20').replace(',', '%2C')}").status == 303
@@ -114,7 +115,7 @@ def test_malformed_labels_are_refused(served, body):
 
 def test_nothing_outside_the_folder_is_served(served):
     kinds = [row["kind"] for row in served.client.read("/api/rows?only=0,1,2,3,4,5,6,7")["rows"]]
-    assert kinds[1:] == ["row", "row", "image", "image", "sound", "row", "image"]
+    assert kinds[1:] == ["row", "row", "row", "image", "sound", "row", "image"]
     # The link leads out of the folder, and the last file is not an image.
     found = {row: served.client.get(f"/images/{row}").status for row in (1, 2, 3, 4, 5, 6, 7)}
     assert found == {1: 422, 2: 422, 3: 422, 4: 200, 5: 422, 6: 422, 7: 422}
@@ -215,7 +216,7 @@ def test_files_to_take_away(served, tmp_path):
     report = served.client.get("/files/report.html").text
     assert "<strong>40 predictions</strong>" in report
     served.client.post_json("/api/audit", {"action": "open"})
-    first = served.review.audit.next_row
+    first = served.review.next_row
     label = str(served.review.predicted.labels[first])
     served.client.post_json("/api/audit", {"action": "check", "row": first, "label": label})
     served.client.post_json("/api/audit", {"action": "close"})

@@ -61,6 +61,7 @@ def test_every_cut_of_the_last_line_loses_only_that_line(path):
                 {"what": "audit", "seed": -1, "digest": "0"},
                 {"what": "check", "label": None},
                 {"what": "check", "label": "cat", "id": 3},
+                {"what": "check", "label": "cat"},
                 {"what": "unknown"},
                 {"at": 1.0},
             )

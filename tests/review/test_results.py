@@ -1,13 +1,17 @@
 """Results are written over no file that a person has written or changed."""
 
 import csv
+from dataclasses import replace
 
 import pytest
-from small_review import make_ids, make_scores
+from small_review import RANKINGS, make_scores
 
+import rankshot as rs
+from rankshot.core.files import remember_own
+from rankshot.recognition import open_run
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.results import HEAD, LABELS, MANIFEST, PREDICTIONS, REPORT, Results
-from rankshot.review.suggestions import add_suggestions
+from rankshot.review.suggestions import suggest_for_run
 from refusals import refuses
 
 FILES = (LABELS, HEAD, PREDICTIONS, REPORT)
@@ -15,7 +19,7 @@ FILES = (LABELS, HEAD, PREDICTIONS, REPORT)
 
 def make_results(review, folder, **options):
     inputs = ShownInputs(review.ids, review.learner.scores)
-    return Results(review, inputs, folder, "logits", **options)
+    return Results(review, inputs, folder, **options)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -46,22 +50,20 @@ def test_a_file_that_was_changed_is_refused_now_and_later(review, tmp_path):
     assert (tmp_path / LABELS).read_text() == "id,label\nx0,cat\n"
 
 
-@pytest.mark.parametrize("when", ["hash_file", "replace"])
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_a_kill_while_a_file_is_written_refuses_nothing(review, tmp_path, monkeypatch, when):
-    """Between the manifest and the file, in either order."""
+    """Just before or after the manifest is replaced, but not yet the file."""
     make_results(review, tmp_path).write_all()
     review.set_labels({0: "cat"})
     results = make_results(review, tmp_path)
 
-    def die(*_):
+    def die(*what):
+        if when == "after":
+            remember_own(*what)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        if when == "replace":
-            remember = results._remember
-            patched.setattr(results, "_remember", lambda *what: (remember(*what), die()))
-        else:
-            patched.setattr("rankshot.review.results.hash_file", die)
+        patched.setattr("rankshot.core.files.remember_own", die)
         with pytest.raises(KeyboardInterrupt):
             results.write(LABELS)
     make_results(review, tmp_path).write_all()
@@ -78,17 +80,19 @@ def test_the_folder_can_be_moved(review, tmp_path):
 # ---- Tables to fill in
 
 
-def suggest(path, number=5, **options):
-    scores = make_scores(40)[0]
-    guesses, proba = ["cat"] * 40, [0.5] * 40
-    return add_suggestions(path, make_ids(40), scores, guesses, proba, number=number, **options)
+@pytest.fixture
+def suggest(tmp_path):
+    """A function that adds suggestions of a run to a table."""
+    rs.recognise(make_scores(40)[0], RANKINGS).save(tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    return lambda path, number=5, **values: suggest_for_run(replace(run, **values), path, number)
 
 
 def read(path):
     return list(csv.DictReader(path.read_text().splitlines()))
 
 
-def test_labels_that_were_filled_in_stay(tmp_path):
+def test_labels_that_were_filled_in_stay(suggest, tmp_path):
     path = tmp_path / "labels.csv"
     assert suggest(path) == 5
     first = read(path)
@@ -107,15 +111,15 @@ def test_labels_that_were_filled_in_stay(tmp_path):
     assert read(path) == again
 
 
-def test_labels_from_elsewhere_are_in_the_table(tmp_path):
+def test_labels_from_elsewhere_are_in_the_table(suggest, tmp_path):
     path = tmp_path / "labels.csv"
-    suggest(path, number=1, labels={"x3": "cat"})
+    suggest(path, number=1, labelled={"3": "cat"})
     first = read(path)[0]
-    assert (first["id"], first["label"]) == ("x3", "cat")
-    assert suggest(path, number=100, labels={"x3": "cat"}) == 39
+    assert (first["id"], first["label"]) == ("3", "cat")
+    assert suggest(path, number=100, labelled={"3": "cat"}) == 39
 
 
-def test_another_file_is_refused(tmp_path):
+def test_another_file_is_refused(suggest, tmp_path):
     path = tmp_path / "thesis.csv"
     path.write_text("name\nmine\n")
     with refuses("csv", str(path)):

@@ -207,7 +207,7 @@ def test_an_audit(open_page, served):
     page.get_by_role("button", name="Begin an audit").click()
     page.locator(".card").focus()
     for n in range(1, 6):
-        row = served.review.audit.next_row
+        row = served.review.next_row
         page.locator(f'.card[data-row="{row}"]').wait_for()
         page.keyboard.press("Enter" if n < 5 else "x")
         page.get_by_text(f"from {n} of 130 inputs").wait_for()

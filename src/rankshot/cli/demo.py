@@ -11,7 +11,9 @@ from rankshot.cli.printing import RequiredOutput, print_table, say
 from rankshot.core.errors import InputError, format_share
 
 if TYPE_CHECKING:
-    from rankshot.pages.contents import MethodComparison
+    from collections.abc import Mapping
+
+    from rankshot.zeroshot.metrics import Interval
 
 
 def demo(
@@ -76,17 +78,16 @@ def demo(
     say(f"report written to {output / PAGE}")
 
 
-def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:
+def _print_comparison(comparison: Mapping[str, Mapping[str, Interval]], n_inputs: int) -> None:
     """Show accuracies with the half-width of their intervals, the best of each method in bold."""
     from rich.text import Text
 
     rows: list[list[str | Text]] = []
-    for method, ours in comparison.by_method().items():
-        best = max(row.accuracy.estimate for row in ours)
+    for method, ours in comparison.items():
+        best = max(accuracy.estimate for accuracy in ours.values())
         rows += [[], [Text(method, style="bold")]]
-        for row in ours:
-            estimate, low, high = row.accuracy
+        for source, (estimate, low, high) in ours.items():
             text = f"{estimate:.3f} ± {(high - low) / 2:.3f}".replace("0.", ".")
-            rows.append([f"  {row.source}", Text(text, style="bold" if estimate == best else "")])
+            rows.append([f"  {source}", Text(text, style="bold" if estimate == best else "")])
     title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95% interval"
     print_table(title, ["method and source", ">accuracy"], rows)

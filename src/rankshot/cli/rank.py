@@ -224,7 +224,7 @@ def write_prompts(
     **asked: Any,
 ) -> list[Path]:
     """Write prompts about some classes, with a guide; those that a person changed are kept."""
-    from rankshot.core.files import remember_own, replace_own
+    from rankshot.core.files import replace_own
     from rankshot.sources.prompts import estimate_tokens
 
     texts = sources.make_prompts(targets, items, raters=raters, **asked)
@@ -244,7 +244,6 @@ def write_prompts(
     for name, text in {GUIDE: guide, **texts}.items():
         with replace_own(folder / name, folder / MANIFEST, overwrite=overwrite) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        remember_own(folder / name, folder / MANIFEST)
     say(
         f"{format_count(len(texts), 'prompt')} written to {folder}, up to {tokens:,} tokens long: "
         f"paste each into a new conversation, save the answers in {folder / ANSWERS} under the "

@@ -260,9 +260,9 @@ def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool = F
     """
     if overwrite or not path.exists():
         return
-    if manifest is not None:
-        name = os.path.relpath(path.resolve(), manifest.resolve().parent)
-        if path.is_file() and read_hashes(manifest).get(name) == hash_file(path):
+    if manifest is not None and path.is_file():
+        name, digest = _name_in(manifest, path), hash_file(path)
+        if digest in {read_hashes(manifest, key).get(name) for key in ("files", "before")}:
             return
     raise InputError(
         "output",
@@ -273,22 +273,33 @@ def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool = F
     )
 
 
-def remember_own(path: Path, manifest: Path) -> None:
-    """Add the hash of a file that we have written to a manifest, for `require_own`."""
-    name = os.path.relpath(path.resolve(), manifest.resolve().parent)
-    files = read_hashes(manifest) | {name: hash_file(path)}
+def _name_in(manifest: Path, path: Path) -> str:
+    return os.path.relpath(path.resolve(), manifest.resolve().parent)
+
+
+def remember_own(path: Path, manifest: Path, content: Path | None = None) -> None:
+    """Add the hash of a file that we have written to a manifest, for `require_own`.
+
+    ``content`` is a file that is about to replace it: a process that is killed in between leaves
+    the old one, which is remembered as well.
+    """
+    name = _name_in(manifest, path)
+    files = read_hashes(manifest) | {name: hash_file(content or path)}
+    before = {name: hash_file(path)} if path.exists() else {}
     with replace_file(manifest) as stream:
-        json.dump({"files": files}, stream, indent=1)
+        json.dump({"files": files, "before": before}, stream, indent=1)
 
 
 @contextmanager
 def replace_own(
     path: Path, manifest: Path | None = None, *, overwrite: bool = False
 ) -> Iterator[Path]:
-    """`replace_path` for a file that `require_own` allows to be replaced."""
+    """`replace_path` for a file that `require_own` allows to be replaced, in its manifest."""
     require_own(path, manifest, overwrite=overwrite)
     with replace_path(path) as temporary:
         yield temporary
+        if manifest is not None:
+            remember_own(path, manifest, temporary)
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,9 @@ from rankshot.datasets import (
 )
 from rankshot.datasets.embedded import QUESTIONS
 from rankshot.datasets.example_files import EXAMPLE_FILES, write_example_files
-from rankshot.pages.build import build_report
-from rankshot.pages.contents import MethodComparison, MethodRow, Report
-from rankshot.pages.formatting import format_percent, format_range
-from rankshot.pages.images import Outcomes, Thumbnail, choose_images
-from rankshot.pages.page import render_report, write_page
+from rankshot.pages.images import Outcomes
+from rankshot.pages.page import format_percent, format_range, write_page
+from rankshot.pages.report import Report, build_report, render_report
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
@@ -88,7 +86,8 @@ class Demo:
 
     Attributes
     ----------
-    comparison : MethodComparison
+    comparison : dict of dict
+        The accuracy of each method with each source, as an interval.
     seen_accuracy : float
         The accuracy of the classifier on validation inputs of seen classes.
     rehearsal : Rehearsal
@@ -107,7 +106,7 @@ class Demo:
         The classes of the new inputs.
     """
 
-    comparison: MethodComparison
+    comparison: dict[str, dict[str, Interval]]
     seen_accuracy: float
     rehearsal: Rehearsal
     predicted: Interval | None
@@ -191,17 +190,18 @@ def run_demo(announce: Announce) -> Demo:
     classes = tuple(model.classes_.tolist())
     scores = Scores(model.decision_function(data.new), classes)
     reference = Scores(model.decision_function(data.seen_validation), classes)
-    rows: list[MethodRow] = []
-    for method, source, head, semantics in methods:
-        announce(1 + len(rows), todo, f"{method}, {source}")
+    comparison: dict[str, dict[str, Interval]] = {}
+    for done, (method, source, head, semantics) in enumerate(methods, 1):
+        announce(done, todo, f"{method}, {source}")
         given = {"reference": reference} if isinstance(head, WeightedMean) else {}
         correct = head.fit(semantics, **given).predict(scores) == data.new_label
-        rows.append(MethodRow(method, source, wilson_interval(int(correct.sum()), len(correct))))
+        accuracy = wilson_interval(int(correct.sum()), len(correct))
+        comparison.setdefault(method, {})[source] = accuracy
     announce(todo - 1, todo, "rehearsal with seen classes")
     rehearsal = _rehearse()
     announce(todo, todo, "done")
     return Demo(
-        comparison=MethodComparison(tuple(rows), CAPTION),
+        comparison=comparison,
         seen_accuracy=model.score(data.seen_validation, data.seen_validation_label),
         rehearsal=rehearsal,
         predicted=rehearsal.predict_accuracy(panel, reference),
@@ -237,9 +237,9 @@ def _rehearse() -> Rehearsal:
 # ---- Its report
 
 CAPTION = (
-    "Share of the images of new classes that were recognised, with 95% Wilson intervals. "
-    f"K = {K}, except for Weighted Mean, the default head. It uses 15 places and a reference: the "
-    "scores of validation images of seen classes."
+    "Comparison: the share of the images of new classes that were recognised, with 95% Wilson "
+    f"intervals. K = {K}, except for Weighted Mean, the default head. It uses 15 places and a "
+    "reference: the scores of validation images of seen classes."
 )
 PANEL_NOTE = (
     "The 18 raters of the panel are runs of a language model, not people. They saw no image, but "
@@ -256,14 +256,12 @@ def demo_report(demo: Demo) -> Report:
     classes = demo.head.classes_.tolist()
     outcomes = Outcomes(names, demo.head.predict(demo.scores), proba, demo.truth, classes)
     images, _, candidates = load_thumbnails()
-    shown = choose_images(outcomes, candidates)
-    pixels = dict(zip(candidates.tolist(), images, strict=True))
-    report = build_report(
+    return build_report(
         "Ten classes that the classifier never saw",
         outcomes,
         head=demo.head,
-        find_scores=lambda rows: ((row, demo.scores[row : row + 1]) for row in rows),
-        images={row: Thumbnail.from_pixels(pixels[row]) for row in shown},
+        scores=demo.scores,
+        images=dict(zip(candidates.tolist(), images, strict=True)),
         rankings=demo.rankings,
         consensus=merging.consensus_,
         n_places=K,
@@ -279,14 +277,15 @@ def demo_report(demo: Demo) -> Report:
             ("head", "weighted mean, with the settings that a rehearsal chose"),
             ("rankings", f"{len(demo.rankings):,}, of {len(demo.scores.items)} seen classes"),
         ),
+        comparison=demo.comparison,
         notes=(
+            CAPTION,
             describe_rehearsal(demo),
             f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
             PANEL_NOTE,
             DATA_NOTE,
         ),
     )
-    return replace(report, comparison=demo.comparison)
 
 
 def describe_rehearsal(demo: Demo) -> str:

@@ -21,15 +21,19 @@ from rankshot.leaderboards.board import Leaderboard
 from rankshot.leaderboards.misfit import LEAST_VOTES
 from rankshot.leaderboards.raters import rater_agreement
 from rankshot.leaderboards.rows import Standing
-from rankshot.pages.contents import Card
-from rankshot.pages.formatting import Html, format_percent
-from rankshot.pages.page import render_page, write_page
-from rankshot.pages.predictions import MAX_LINES, format_matrix
+from rankshot.pages.page import (
+    Card,
+    Html,
+    format_matrix,
+    format_percent,
+    render_page,
+    write_page,
+)
 
 MOST_IN_MAP = 30
 """Items of a heat map."""
 FIRST_ROWS = 10
-"""Pairs and raters that are not folded."""
+"""Pairs in a list."""
 MOST_JUDGES = 50
 """Judges whose votes can be shown alone: those with the most votes."""
 MAX_NAMED = 5
@@ -67,12 +71,7 @@ def render_board(
         "categories": _format_categories(board) if board.categories else None,
         "pairs": _format_pairs(board) if len(board) > 1 else None,
         "covariates": _format_effects(board),
-        "raters": raters
-        and {
-            "first": raters[:FIRST_ROWS],
-            "others": raters[FIRST_ROWS:MAX_LINES],
-            "total": len(raters),
-        },
+        "raters": raters,
     }
     facts = [("Items", f"{len(board):,}"), (f"{board.counted}s", f"{board.weight:,.12g}")]
     if board.n_raters:

@@ -1,12 +1,5 @@
-from .build import build_report as build_report
-from .contents import Card as Card, Report as Report
 from .images import Outcomes as Outcomes
-from .page import (
-    find_similar_classes as find_similar_classes,
-    render_report as render_report,
-    summarize_rankings as summarize_rankings,
-    write_page as write_page,
-)
+from .page import Card as Card, write_page as write_page
 from .plots import (
     ComparisonDisplay as ComparisonDisplay,
     RankingsDisplay as RankingsDisplay,
@@ -14,7 +7,10 @@ from .plots import (
     WorthsDisplay as WorthsDisplay,
     save_plot as save_plot,
 )
-from .predictions import (
-    count_predictions as count_predictions,
-    evaluate_predictions as evaluate_predictions,
+from .report import (
+    Report as Report,
+    build_report as build_report,
+    find_similar_classes as find_similar_classes,
+    render_report as render_report,
+    summarize_rankings as summarize_rankings,
 )

@@ -1,16 +1,15 @@
-"""Why inputs got their classes: bars for what each seen class and each source contributed."""
+"""Inputs that a page shows: with their images, and why they got their classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankshot.core.errors import NO_VALUE, InputError, format_count
-from rankshot.pages.contents import ExplainedInput
-from rankshot.pages.formatting import (
+from rankshot.core.errors import format_count
+from rankshot.pages.images import Outcomes, Rows, Thumbnail
+from rankshot.pages.page import (
     Bar,
     find_scale,
     format_factor,
@@ -19,50 +18,94 @@ from rankshot.pages.formatting import (
     shorten,
     sort_largest_first,
 )
-from rankshot.pages.images import Outcomes, Thumbnail
 from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 
 MAX_EXAMPLES = 12
 """The largest number of inputs that are explained in detail."""
 N_SUPPORTERS = 3
 """Seen classes that are named with each image."""
-FindScores = Callable[[Collection[int]], Iterable[tuple[int, Scores]]]
-"""Yields the rows that it is given, each with the scores of its input."""
 
 
-def explain_outcomes(
-    head: Any, outcomes: Outcomes, thumbnails: Mapping[int, Thumbnail], find_scores: FindScores
-) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
-    """Explain an example of each class in detail, and all inputs that have an image, by row."""
-    # Rejected inputs have no class to explain. Inputs with an image are the best examples.
-    shown = np.array(list(thumbnails), int)
-    first = np.concatenate([shown, np.setdiff1d(np.flatnonzero(~outcomes.rejected), shown)])
-    examples = first[_choose_examples(outcomes, first)].tolist()
-    cards, whys = {}, {}
-    for row, scores in find_scores({*thumbnails, *examples}):
-        label = str(outcomes.predicted[row])
-        why = explain(head, scores)[0]
-        if why.target != label:
-            rule = f"gives {why.target!r}, but the predictions have {label!r}"
-            where = f"input {outcomes.ids[row]!r}"
-            hint = "give the head and the scores that made the predictions"
-            raise InputError("head", NO_VALUE, rule, where, hint)
-        if row in thumbnails:
-            whys[row] = why
-        if row in examples:
-            truth = None if outcomes.truth is None else str(outcomes.truth[row])
-            # The rival of a wrong class is the true one, otherwise the most probable other class.
-            order = np.argsort(-np.asarray(outcomes.proba[row]), kind="stable")
-            others = [str(outcomes.classes[i]) for i in order if outcomes.classes[i] != label]
-            rival = truth if truth not in (None, label) else next(iter(others), None)
-            why = explain(head, scores, against=rival)[0]
-            cards[row] = ExplainedInput(outcomes.ids[row], why, truth, thumbnails.get(row))
-    return tuple(cards[row] for row in examples), whys
+class ShownInput(NamedTuple):
+    """An input, what was predicted for it, and why.
+
+    Attributes
+    ----------
+    name : str
+        The input, for example its id.
+    label : str
+        The predicted class.
+    probability : float
+        Of the predicted class.
+    truth : str, optional
+        The true class, if it is known.
+    thumbnail : Thumbnail, optional
+    supporters : tuple of str
+        The seen classes that support the predicted class most.
+    why : Explanation, optional
+        Why it is this class, and not the true class or the most probable other one.
+    """
+
+    name: str
+    label: str
+    probability: float
+    truth: str | None = None
+    thumbnail: Thumbnail | None = None
+    supporters: tuple[str, ...] = ()
+    why: Explanation | None = None
 
 
-def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
-    """Return places of examples among rows: the first input of each of the first classes.
+def show_inputs(
+    outcomes: Outcomes,
+    thumbnails: Mapping[int, Thumbnail],
+    head: Predictor | None = None,
+    scores: Scores | None = None,
+) -> tuple[tuple[ShownInput, ...], tuple[ShownInput, ...]]:
+    """Return the inputs that have an image, and an example of each class, explained in detail.
+
+    Without a head and the scores of all inputs, nothing is explained. An input whose class is not
+    that of the head, since it was corrected or rejected, has no explanation.
+    """
+    supporters: dict[int, tuple[str, ...]] = {}
+    whys: dict[int, Explanation] = {}
+    if head is not None and scores is not None:
+        rows = list(thumbnails)
+        for row, why in zip(rows, explain(head, scores[rows]) if rows else (), strict=True):
+            supporters[row] = find_supporters(why) if why.target == outcomes.predicted[row] else ()
+        # Inputs with an image are the best examples.
+        others = np.setdiff1d(np.flatnonzero(~outcomes.rejected), rows)
+        for row in _choose_examples(outcomes, np.array([*rows, *others], int)):
+            why = explain(head, scores[[row]], against=_find_rival(outcomes, row))[0]
+            if why.target == outcomes.predicted[row]:
+                whys[row] = why
+
+    def show(row: int) -> ShownInput:
+        return ShownInput(
+            str(outcomes.ids[row]),
+            str(outcomes.predicted[row]),
+            float(outcomes.probability([row])[0]),
+            None if outcomes.truth is None else str(outcomes.truth[row]),
+            thumbnails.get(row),
+            supporters.get(row, ()),
+            whys.get(row),
+        )
+
+    return tuple(map(show, thumbnails)), tuple(map(show, whys))
+
+
+def _find_rival(outcomes: Outcomes, row: int) -> str | None:
+    """Return the true class if another was predicted, or else the most probable other class."""
+    own = outcomes.predicted[row]
+    if outcomes.truth is not None and outcomes.truth[row] != own:
+        return str(outcomes.truth[row])
+    order = np.argsort(-np.asarray(outcomes.proba[row]), kind="stable")
+    return next((outcomes.classes[i] for i in order if outcomes.classes[i] != own), None)
+
+
+def _choose_examples(outcomes: Outcomes, rows: Rows) -> list[int]:
+    """Return some of the rows: the first input of each of the first classes.
 
     Wrong and correct predictions take turns, as far as a class has both. If the truth is not
     known, it is an input that got the class.
@@ -77,7 +120,7 @@ def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
             is_correct = predicted[theirs] == name
             best = int(np.argmax(is_correct != was_correct))
             was_correct = bool(is_correct[best])
-            chosen.append(int(theirs[best]))
+            chosen.append(int(rows[theirs[best]]))
     return chosen
 
 
@@ -90,14 +133,6 @@ def find_supporters(why: Explanation) -> tuple[str, ...]:
     listed = set(why.listed)
     pairs = sort_largest_first(pair for pair in why.items if pair[0] in listed or not listed)
     return tuple(name for name, value in pairs[:N_SUPPORTERS] if value > 0)
-
-
-def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
-    """Return inputs with their contributions and alternatives."""
-    return [
-        (one, format_contributions(one.explanation), format_alternatives(one.explanation))
-        for one in inputs
-    ]
 
 
 def format_alternatives(why: Explanation) -> list[Bar]:
@@ -127,18 +162,13 @@ def format_contributions(why: Explanation) -> list[dict[str, Any]]:
         heading = f"{shorten(group.heading, 160)}, together {format_factor(group.total)}"
         tables.append(_format_table(heading, group.shown, scale, note))
     if why.others:
-        tables.append(_format_table("besides the scores", why.others, None, ""))
+        scale = find_scale(value for _, value in why.others)
+        tables.append(_format_table("besides the scores", why.others, scale, ""))
     return tables
 
 
 def _format_table(
-    heading: str, pairs: Iterable[tuple[str, float]], scale: float | None, note: str
+    heading: str, pairs: Iterable[tuple[str, float]], scale: float, note: str
 ) -> dict[str, Any]:
-    values = sort_largest_first(pairs)
-    scale = find_scale(value for _, value in values) if scale is None else scale
-    bars = make_bars(values, format_factor, scale)
-    return {"caption": _capitalise(heading), "bars": bars, "note": note}
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    bars = make_bars(sort_largest_first(pairs), format_factor, scale)
+    return {"caption": heading[:1].upper() + heading[1:], "bars": bars, "note": note}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,14 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import InputError, RankshotError, format_count, short_repr
-from rankshot.core.images import (
-    ENDINGS,
-    ignore_pillow_warnings,
-    read_image,
-    require_pillow,
-)
-from rankshot.pages.formatting import format_percent
+from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.images import ENDINGS, ignore_pillow_warnings, read_image, require_pillow
+from rankshot.pages.page import format_percent
 
 Labels = NDArray[np.str_]
 Rows = NDArray[np.intp]
@@ -53,13 +48,19 @@ class Thumbnail:
     is_tiny: bool = False
 
     @classmethod
-    def from_pixels(cls, pixels: NDArray[np.uint8]) -> Thumbnail:
-        """Return an image from its pixels, of shape (height, width, 3), red, green and blue."""
+    def make(cls, image: Path | NDArray[np.uint8], side: int = MAX_SIDE) -> Thumbnail:
+        """Return an image upright, on white, scaled down to at most ``side`` pixels.
+
+        ``image`` is a file, or pixels of shape (height, width, 3). Nothing else of a file is kept:
+        no place, no camera, no comment. If it cannot be read, the error says why, without its path.
+        """
+        if isinstance(image, Path):
+            with ignore_pillow_warnings():
+                image = np.array(read_image(image, side))
         # Made from the pixels alone: Pillow would copy the comments of a file into the new one.
-        image, stream = require_pillow().fromarray(pixels), io.BytesIO()
-        is_tiny = max(pixels.shape[:2]) <= TINY_SIDE
+        stream, is_tiny = io.BytesIO(), max(image.shape[:2]) <= TINY_SIDE
         kind, options = ("PNG", {}) if is_tiny else ("JPEG", {"quality": QUALITY})
-        image.save(stream, kind, optimize=True, **options)
+        require_pillow().fromarray(image).save(stream, kind, optimize=True, **options)
         return cls(stream.getvalue(), f"image/{kind.lower()}", is_tiny)
 
     @property
@@ -68,58 +69,41 @@ class Thumbnail:
         return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
 
 
-class ImageFolder:
-    """Finds the image files of inputs in a folder, and reads them.
+def find_files(
+    root: Path, names: Iterable[str], endings: Collection[str] = ENDINGS
+) -> dict[str, Path]:
+    """Find the files of names: paths below a folder, with or without their endings.
 
-    Nothing outside of this folder is read, whatever ids and symbolic links say.
+    Nothing outside of this folder is found, whatever names and symbolic links say.
     """
-
-    def __init__(self, path: str | Path, endings: Collection[str] = ENDINGS) -> None:
-        self.root = Path(path).resolve()
-        if not self.root.is_dir():
-            raise InputError("images", str(path), "is not a folder")
-        require_pillow()
-        self._endings = endings
-        self._listed: dict[str, dict[str, Path]] = {}
-
-    def find(self, name: str) -> Path | None:
-        """Return the file of an id, a path below the folder with or without its ending, or None."""
+    root = root.resolve()
+    listed: dict[str, dict[str, Path]] = {}
+    found = {}
+    for name in names:
         parent, _, last = name.rpartition("/")
-        if name.startswith("/"):
-            return None
-        if parent not in self._listed:
-            self._listed[parent] = self._list_files(parent)
-        return self._listed[parent].get(last)
+        if parent not in listed:
+            listed[parent] = {} if name.startswith("/") else _list_files(root, parent, endings)
+        if last in listed[parent]:
+            found[name] = listed[parent][last]
+    return found
 
-    def _list_files(self, parent: str) -> dict[str, Path]:
-        """Return the image files of one folder by their names, and by these without endings."""
-        try:
-            folder = (self.root / parent).resolve()
-            if not folder.is_relative_to(self.root):
-                return {}
-            there = (file for file in folder.iterdir() if file.suffix.lower() in self._endings)
-            files = sorted(there)
-        except (OSError, ValueError):
-            # An id may not be the name of a folder at all.
+
+def _list_files(root: Path, parent: str, endings: Collection[str]) -> dict[str, Path]:
+    """Return the files of one folder by their names, and by these without endings."""
+    try:
+        folder = (root / parent).resolve()
+        if not folder.is_relative_to(root):
             return {}
-        stems = {file.stem: file for file in reversed(files)}
-        return stems | {file.name: file for file in files}
+        there = (file for file in folder.iterdir() if file.suffix.lower() in endings)
+        files = sorted(file for file in there if file.is_file() and _stays_in(root, file))
+    except (OSError, ValueError):
+        # A name may not be that of a folder at all.
+        return {}
+    return {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
 
-    def require_inside(self, file: Path) -> Path:
-        """Return a file of the folder; an error says why it is not one, without its path."""
-        if not file.resolve().is_relative_to(self.root) or not file.is_file():
-            raise RankshotError("not a file, or a link that leads out of the folder")
-        return file
 
-    def read(self, file: Path, side: int = MAX_SIDE) -> Thumbnail:
-        """Return an image, scaled down to at most 96 x 96 pixels, upright, on white.
-
-        Nothing else of the file is kept: no place, no camera, no comment. An error says why the
-        file cannot be shown, without its path. ``side`` is the size in pixels.
-        """
-        self.require_inside(file)
-        with ignore_pillow_warnings():
-            return Thumbnail.from_pixels(np.array(read_image(file, side)))
+def _stays_in(root: Path, file: Path) -> bool:
+    return not file.is_symlink() or file.resolve().is_relative_to(root)
 
 
 # ---- Choice
@@ -194,7 +178,7 @@ def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
     return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 
 
-def describe_choice(outcomes: Outcomes, rows: Sequence[int]) -> str:
+def describe_choice(outcomes: Outcomes, rows: Collection[int]) -> str:
     """Describe the choice of these rows, and the share of them that is wrong."""
     text = f"{len(rows):,} of {len(outcomes.ids):,} inputs are shown: for each class, some of the"
     if outcomes.truth is None:
@@ -207,65 +191,19 @@ def describe_choice(outcomes: Outcomes, rows: Sequence[int]) -> str:
     )
 
 
-def read_images(
-    folder: ImageFolder, files: Mapping[int, Path], outcomes: Outcomes
+def make_thumbnails(
+    images: Mapping[int, Path | NDArray[np.uint8]], outcomes: Outcomes
 ) -> tuple[dict[int, Thumbnail], list[str]]:
-    """Choose some of the rows that have a file, and read their images only.
+    """Choose some of the rows that have an image, and read these images only.
 
     Which ones cannot be shown is returned in sentences.
     """
-    candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
+    candidates = np.array(sorted(row for row in images if not outcomes.rejected[row]), int)
     thumbnails, unreadable = {}, []
     for row in choose_images(outcomes, candidates):
         try:
-            thumbnails[row] = folder.read(files[row])
+            thumbnails[row] = Thumbnail.make(images[row])
         except RankshotError as error:
             unreadable.append(f"{short_repr(outcomes.ids[row])} ({error})")
     some = format_count(len(unreadable), "image")
     return thumbnails, [f"{some} cannot be shown: {'; '.join(unreadable)}."] if unreadable else []
-
-
-class ShownInput(NamedTuple):
-    """An input with its image, what was predicted for it, and why.
-
-    Attributes
-    ----------
-    name : str
-        The input, for example its id.
-    thumbnail : Thumbnail
-    label : str
-        The predicted class.
-    probability : float
-        Of the predicted class.
-    truth : str, optional
-        The true class, if it is known.
-    supporters : tuple of str
-        The seen classes that support the predicted class most.
-    """
-
-    name: str
-    thumbnail: Thumbnail
-    label: str
-    probability: float
-    truth: str | None = None
-    supporters: tuple[str, ...] = ()
-
-
-def build_gallery(
-    outcomes: Outcomes,
-    thumbnails: Mapping[int, Thumbnail],
-    supporters: Mapping[int, tuple[str, ...]],
-) -> tuple[ShownInput, ...]:
-    """Return some inputs with their images."""
-    rows = list(thumbnails)
-    return tuple(
-        ShownInput(
-            str(outcomes.ids[row]),
-            thumbnails[row],
-            str(outcomes.predicted[row]),
-            probability,
-            None if outcomes.truth is None else str(outcomes.truth[row]),
-            supporters.get(row, ()),
-        )
-        for row, probability in zip(rows, outcomes.probability(rows).tolist(), strict=True)
-    )

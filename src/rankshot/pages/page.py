@@ -1,88 +1,28 @@
-"""The page: a report as one HTML file that needs nothing else."""
+"""Pages: one HTML file each that needs nothing else, and names, numbers and bars as its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot import __version__
-from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
-from rankshot.pages.contents import MethodComparison, Report, SimilarClasses
-from rankshot.pages.explanations import format_explanations
-from rankshot.pages.formatting import Bar, format_name, format_percent, format_range, shorten
-from rankshot.pages.images import ShownInput
-from rankshot.pages.predictions import (
-    find_lowest_pairs,
-    format_calibration,
-    format_classes,
-    format_confusions,
-    format_overview,
-    list_cards,
-    suggest_step,
-    write_headline,
-)
-from rankshot.ranking.distances import compare_common_items
-from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
+from rankshot.zeroshot.metrics import Interval
 
-FIRST_IMAGES = 6
-"""Images that are not folded."""
-
-
-def render_report(report: Report) -> str:
-    """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
-
-    Needs Jinja2.
-
-    Parameters
-    ----------
-    report : Report
-
-    Examples
-    --------
-    >>> from rankshot.pages import Report, render_report
-    >>> page = render_report(Report("Cats & dogs", notes=("A remark.",)))
-    >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
-    (True, True)
-    """
-    evaluation, comparison = report.evaluation, report.comparison
-    result = evaluation or report.overview
-    # Results come first; how they came about is folded.
-    parts: list[tuple[str, Callable[[Any], Any], Any]] = [
-        ("predictions", format_overview, report.overview),
-        ("images", format_gallery, report.gallery),
-        ("confusions", format_confusions, evaluation),
-        ("classes", format_classes, evaluation),
-        ("calibration", format_calibration, evaluation and evaluation.calibration),
-        ("explanations", format_explanations, report.explanations),
-        ("similar_classes", format_similar_classes, report.similar),
-        ("consensus", format_consensus, report.consensuses),
-        ("comparison", format_comparison, comparison and comparison.rows and comparison),
-        ("about_this_report", tuple, report.settings or report.notes),
-    ]
-    sections = {key: form(content) for key, form, content in parts if content}
-    folds = {
-        "consensus": format_count(len(report.consensuses), "class"),
-        "comparison": format_count(len(comparison.by_method()) if comparison else 0, "method"),
-    }
-    return render_page(
-        "report.html",
-        title=report.title,
-        report=report,
-        contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
-        folds=folds,
-        headline=write_headline(report),
-        cards=[*report.cards, *(list_cards(result) if result else [])],
-        step=suggest_step(result) if result else "",
-        **sections,
-    )
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+MAX_WITHOUT_TOOLTIP = 12
+"""A longer name gets a tooltip, because a narrow column may hide a part of it."""
+CLIPPED_AT = 3.0
+"""A bar is cut off at this many times the next shorter one, which would else be invisible."""
 
 
 def render_page(template: str, **values: object) -> str:
@@ -137,137 +77,156 @@ def _make_environment(jinja2: Any) -> Any:
     return environment
 
 
-def format_comparison(comparison: MethodComparison) -> dict[str, object]:
-    """Return the rows by method, and the best estimate."""
-    best = max(row.accuracy.estimate for row in comparison.rows)
-    return {"caption": comparison.caption, "methods": comparison.by_method(), "best": best}
+# ---- Names and numbers
 
 
-def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, object]:
-    """Return the inputs that are shown first, and those that are folded."""
-    explained = any(one.supporters for one in inputs)
-    first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]
-    return {"first": first, "others": others, "explained": explained}
+class Html(str):
+    """Text that is already markup: templates do not escape it."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
 
 
-# ---- Consensus of each class
+def format_name(text: object) -> Html:
+    """Return name of any length and in any script, shortened, with a tooltip if it is long."""
+    name = str(text)
+    tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
+    return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
 
-MAX_SUMMARIES = 40
-MAX_PLACES = 12
 
-
-def summarize_rankings(
-    rankings: Rankings, consensus: Rankings, k: int
-) -> tuple[TargetSummary, ...]:
-    """Summarise the rankings of each target around a given consensus.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    consensus : Rankings
-        One ranking per target, such as ``consensus_`` of a head.
-    k : int
-        How many places are compared.
+def shorten(text: str, letters: int) -> str:
+    """Return text of at most ``letters`` letters; an ellipsis replaces the rest.
 
     Examples
     --------
-    >>> import rankshot as rs
-    >>> from rankshot.pages import summarize_rankings
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
-    ...     targets="cat", raters=["ann", "bob", "cy"])
-    >>> head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(votes)
-    >>> brief = summarize_rankings(votes, head.consensus_, k=2)[0]
-    >>> brief.order, brief.disagreement[0]
-    (('lion', 'fox'), ('bob', 0.3333333333333333))
+    >>> from rankshot.pages.formatting import shorten
+    >>> shorten("leopard", 8), shorten("snow leopard", 8)
+    ('leopard', 'snow le…')
     """
-    return tuple(
-        summarize_target(target, theirs, consensus.select(target=target), k)
-        for target, theirs in rankings.by_target().items()
-    )
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
 
 
-def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, object]:
-    """Return the summaries, and a note if some are left out."""
-    selected, note = summaries, ""
-    if len(summaries) > MAX_SUMMARIES:
-        measured = [summary for summary in summaries if summary.concordance is not None]
-        measured.sort(key=lambda summary: (summary.concordance, summary.target))
-        which = "with the lowest agreement " if measured else ""
-        selected = (measured or summaries)[:MAX_SUMMARIES]
-        note = f"Only {len(selected)} of {len(summaries):,} classes {which}are shown."
-    return {"summaries": [_format_summary(one) for one in selected], "note": note}
-
-
-def _format_summary(summary: TargetSummary) -> dict[str, object]:
-    groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
-    # A tie of two items in the second place is followed by the fourth place.
-    numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
-    W, distance = summary.concordance, summary.mean_distance
-    return {
-        "target": summary.target or "(all)",
-        "places": list(zip(numbers, groups[:MAX_PLACES], strict=False)),
-        "more_places": max(len(groups) - MAX_PLACES, 0),
-        "concordance": "" if W is None else format_percent(W),
-        "concordance_length": W or 0.0,
-        "mean_distance": "" if distance is None else format_percent(distance),
-    }
-
-
-# ---- Similar classes
-
-MAX_SIMILAR = 10
-MAX_COMPARED = 1000
-"""Classes of which every pair is compared."""
-
-
-def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
-    """Find the pairs of targets with the smallest distances between the first k places.
-
-    The result is None if no two targets have anything in common. With more than 1,000 targets, only
-    the first 1,000 are compared.
-
-    Parameters
-    ----------
-    consensus : Rankings
-        One ranking per target.
-    k : int
-        How many places are compared.
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return share as ``44.5%``.
 
     Examples
     --------
-    >>> import rankshot as rs
-    >>> from rankshot.pages import find_similar_classes
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "cat", "fox"]],
-    ...     targets=["dog", "wolf", "car"])
-    >>> found = find_similar_classes(rankings, k=3)
-    >>> [(*names, round(distance, 2)) for *names, distance in found.pairs]
-    [('dog', 'wolf', 0.33), ('car', 'wolf', 0.67)]
+    >>> from rankshot.pages.formatting import format_percent
+    >>> format_percent(0.4451), format_percent(0.4451, digits=0)
+    ('44.5%', '45%')
     """
-    compared = consensus[:MAX_COMPARED]
-    names = [str(name) for name in compared.targets]
-    distance = compare_common_items(compared, k=k)
-    # The order inside a tie is unknown, so a ranking with ties has a distance from itself.
-    own = distance.diagonal()
-    excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
-    distance = np.where(distance < 1, excess, distance)
-    # Each pair once, in alphabetical order; at distance 1, two classes have nothing in common.
-    by_name = np.argsort(np.argsort(np.array(names), kind="stable"))
-    is_pair = (by_name[:, None] < by_name) & (distance < 1)
-    pairs = tuple(
-        (names[i], names[j], float(distance[i, j]))
-        for i, j in find_lowest_pairs(np.where(is_pair, distance, np.nan), names)[:MAX_SIMILAR]
-    )
-    return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
+    return "n/a" if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
-def format_similar_classes(similar: SimilarClasses) -> dict[str, object]:
-    """Return the pairs, and a note if some classes were not compared."""
-    note = ""
-    if similar.n_compared < similar.n_classes:
-        note = (
-            f"Only the first {similar.n_compared:,} of {similar.n_classes:,} classes were compared."
-        )
-    pairs = [(Bar(a, format_percent(1 - far), 1 - far), b, "") for a, b, far in similar.pairs]
-    return {"pairs": pairs, "k": similar.k, "note": note}
+def format_range(interval: Interval) -> str:
+    """Return ends of an interval, in percent.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import format_range
+    >>> from rankshot.zeroshot.metrics import Interval
+    >>> format_range(Interval(0.445, 0.43, 0.461))
+    '43.0–46.1%'
+    """
+    return f"{100 * interval.low:.1f}\N{EN DASH}{100 * interval.high:.1f}%"
+
+
+def format_factor(log_factor: float) -> str:
+    """Contribution, the logarithm of a factor of the odds, as this factor.
+
+    A factor of more than 1,000 is rounded to a power of ten; one near 1 has two digits.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import format_factor
+    >>> format_factor(0.7), format_factor(-0.7), format_factor(0.02), format_factor(27.5)
+    ('×2.0', '÷2.0', '×1.02', '×10¹²')
+    """
+    sign, size = "÷" if log_factor < 0 else "×", abs(log_factor)
+    if size < 0.1:
+        return f"{sign}{math.exp(size):.2f}"
+    if size < math.log(1000):
+        return f"{sign}{math.exp(size):.1f}"
+    return f"{sign}10{f'{size / math.log(10):.0f}'.translate(SUPERSCRIPTS)}"
+
+
+class Bar(NamedTuple):
+    """A row of a table with a bar: a name, a number as text, and the length of the bar.
+
+    The length is a fraction of the width, negative for a bar to the left. A bar that is
+    ``clipped`` would be longer, and has a mark at its end. ``tick`` is the place of a mark to
+    compare with.
+    """
+
+    name: str
+    text: str
+    length: float
+    clipped: bool = False
+    tick: float | None = None
+
+
+class Card(NamedTuple):
+    """A fact at the top of a page.
+
+    Attributes
+    ----------
+    label, value : str
+        What it is about, and the fact.
+    detail : str
+        What is behind it, or follows from it.
+
+    Examples
+    --------
+    >>> from rankshot.pages import Card, Report
+    >>> Report("t", cards=(Card("Rejected", "12", "no class was probable enough"),)).cards[0].value
+    '12'
+    """
+
+    label: str
+    value: str
+    detail: str = ""
+
+
+def sort_largest_first(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return named numbers, the largest first, and those that are equal by name."""
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
+def find_scale(values: Iterable[float]) -> float:
+    """Return the value of the longest bar: the largest, unless others would be invisible beside it.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import find_scale
+    >>> find_scale([1, -2]), find_scale([1, -2, 100])
+    (2, 6.0)
+    """
+    first, second = sorted([0, 0, *map(abs, values)])[-1:-3:-1]
+    return min(first, CLIPPED_AT * second) if second else first
+
+
+def make_bars(
+    pairs: Sequence[tuple[str, float]],
+    as_text: Callable[[float], str] = "{:,}".format,
+    longest: float | None = None,
+) -> list[Bar]:
+    """Return bars for named numbers; the longest has length 1, unless another is given."""
+    scale = (longest or max((abs(value) for _, value in pairs), default=0.0)) or 1.0
+    return [
+        Bar(name, as_text(value), min(max(value / scale, -1.0), 1.0), abs(value) > scale)
+        for name, value in pairs
+    ]
+
+
+def format_matrix(
+    names: Sequence[str], shares: NDArray[np.floating], texts: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Return a square matrix of shares from 0 to 1 with its names, as a template takes it."""
+    values = np.nan_to_num(shares).round(2).tolist()
+    rows = [
+        (name, [(text, share) for text, share in zip(*row, strict=True)])
+        for name, *row in zip(names, texts, values, strict=True)
+    ]
+    return {"names": list(names), "rows": rows}

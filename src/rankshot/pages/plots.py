@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,10 +27,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, which colour-blind people can distinguish; the markers differ as
 well."""
 MARKERS = "osD^vP"
-LINES = ("-", "--", ":", "-.")
 MUTED, LIGHT, GRID = "#737373", "#bfbfbf", "#e5e5e5"
-NUMBER_SIZE = 7
-"""Points: the numbers in a plot."""
 WIDTH = 6.4
 """Inches: displays whose names are at the left."""
 ROW_HEIGHT = 0.24
@@ -68,26 +65,21 @@ class Display:
         """Draw on ``ax``, or on a new figure; return the display."""
         if ax is None:
             pyplot = require_module("matplotlib.pyplot", "plots", "cli")
-            figure, ax = pyplot.subplots()
-            self._fit(figure)
+            width, height = self._measure()
+            if height > MAX_HEIGHT:
+                rule = f"would be {height:,.0f} inches high, and at most {MAX_HEIGHT} can be drawn"
+                raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
+            _, ax = pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure.figure
         self._draw(ax)
         return self
 
     def _draw(self, ax: Axes) -> None:
-        """Draw on axes."""
+        raise NotImplementedError
 
     def _measure(self) -> tuple[float, float]:
         """Return the width and height of a new figure in inches."""
-        return WIDTH, 5.2
-
-    def _fit(self, figure: Figure) -> None:
-        width, height = self._measure()
-        if height > MAX_HEIGHT:
-            rule = f"would be {height:,.0f} inches high, and at most {MAX_HEIGHT} can be drawn"
-            raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
-        figure.set_size_inches(width, max(2.0, height))
-        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+        raise NotImplementedError
 
 
 def save_plot(display: Display, path: str | Path) -> None:
@@ -111,16 +103,6 @@ def save_plot(display: Display, path: str | Path) -> None:
     path = Path(path)
     with replace_file(path) as stream:
         display.figure_.savefig(stream.buffer, format=path.suffix[1:], dpi=150)
-
-
-def choose_style(number: int) -> dict[str, Any]:
-    """Return the style of a line that differs from others in colour and in shape."""
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": LINES[number % len(LINES)],
-        "markersize": 5,
-    }
 
 
 def hide_spines(ax: Axes, *sides: str) -> None:
@@ -287,17 +269,8 @@ class WorthsDisplay(Display):
 
     Parameters
     ----------
-    items : list of str
-        The names of the rows, from top to bottom.
-    log_worths : ndarray of shape (items,)
-    intervals : ndarray of shape (items, 2), optional
-        The ends of the intervals.
-    level : float
-        Their confidence level, for the label.
-    scale : str
-        What the numbers are, for the label.
-    runs : list of tuple of int
-        The first and the last row of each grey bar.
+    leaderboard : Leaderboard
+        From `rankshot.leaderboard`.
 
     Examples
     --------
@@ -308,12 +281,7 @@ class WorthsDisplay(Display):
     'log-worth, with 95% comparison intervals'
     """
 
-    items: list[str]
-    log_worths: Floats
-    intervals: Floats | None = None
-    level: float = 0.95
-    scale: str = "log-worth"
-    runs: list[tuple[int, int]] = field(default_factory=list)
+    leaderboard: Any
 
     @classmethod
     def from_leaderboard(cls, leaderboard: Any, *, ax: Axes | None = None) -> WorthsDisplay:
@@ -326,34 +294,28 @@ class WorthsDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
-        rows = np.array([(row.rating, row.low, row.high) for row in leaderboard])
-        # An item that never lost has an interval without an upper end.
-        known = rows[np.isfinite(rows)]
-        rows = np.clip(rows, known.min(), known.max())
-        scale = "Elo points" if leaderboard.scale == "elo" else leaderboard.scale
-        items = list(leaderboard.items)
-        runs = leaderboard.unclear_runs
-        return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale, runs).plot(ax)
+        return cls(leaderboard).plot(ax)
 
     def _measure(self) -> tuple[float, float]:
-        return WIDTH, 1 + ROW_HEIGHT * len(self.items)
+        return WIDTH, 1 + ROW_HEIGHT * len(self.leaderboard)
 
     def _draw(self, ax: Axes) -> None:
-        label, ends = self.scale, np.full((len(self.items), 2), np.nan)
-        if self.intervals is not None:
-            ends = self.intervals
-            label += f", with {100 * self.level:g}% comparison intervals"
-        draw_intervals(ax, np.column_stack([self.log_worths, ends]))
-        ax.set_xlabel(label)
-        name_rows(ax, self.items)
+        board = self.leaderboard
+        rows = np.array([(row.rating, row.low, row.high) for row in board])
+        # An item that never lost has an interval without an upper end.
+        known = rows[np.isfinite(rows)]
+        draw_intervals(ax, np.clip(rows, known.min(), known.max()))
+        scale = "Elo points" if board.scale == "elo" else board.scale
+        ax.set_xlabel(f"{scale}, with {100 * board.level:g}% comparison intervals")
+        name_rows(ax, list(board.items))
         lanes: list[int] = []
-        for first, last in self.runs:
+        for first, last in board.unclear_runs:
             # Each bar is in the first column that is free.
             lane = next((i for i, end in enumerate(lanes) if end < first), len(lanes))
             lanes[lane : lane + 1] = [last]
-            x, rows = 1.01 + 0.012 * lane, (first - 0.25, last + 0.25)
+            x, ends = 1.01 + 0.012 * lane, (first - 0.25, last + 0.25)
             beside = ax.get_yaxis_transform()
-            ax.plot((x, x), rows, transform=beside, color=LIGHT, linewidth=2, clip_on=False)
+            ax.plot((x, x), ends, transform=beside, color=LIGHT, linewidth=2, clip_on=False)
 
 
 # ---- Results
@@ -365,8 +327,8 @@ class ReliabilityDisplay(Display):
 
     The confidence of a prediction is the largest probability of its input. A calibrated classifier
     has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc,
-    and the number next to it, show the number of inputs in the bin. A second display on the same
-    axes gets another colour. Use `from_predictions` to make one.
+    and the number next to it, show the number of inputs in the bin. Use `from_predictions` to make
+    one.
 
     Parameters
     ----------
@@ -422,32 +384,21 @@ class ReliabilityDisplay(Display):
         return 5.2, 5.2
 
     def _draw(self, ax: Axes) -> None:
-        number = sum(line.get_gid() == "reliability" for line in ax.lines)
-        if number == 0:
-            ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
+        ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
         bins = self.reliability
         used = bins.count > 0
         x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
-        style = choose_style(number)
         label = f"calibration error {bins.expected_calibration_error:.1%}"
         if self.name is not None:
             label = f"{shorten(self.name)}, {label}"
-        line = {"color": style["color"], "linestyle": style["linestyle"]}
-        ax.plot(x, y, **line, linewidth=1, label=label, gid="reliability")
+        ax.plot(x, y, color=COLOURS[0], linewidth=1, label=label)
         size = np.maximum(LARGEST_DISC * np.sqrt(count / count.max()), SMALLEST_DISC)
-        ax.scatter(x, y, size**2, color=style["color"], marker=style["marker"], alpha=0.6)
-        for i in range(len(x)):
-            below = y[i] < x[i]
-            ax.annotate(
-                f"{count[i]:,}",
-                (x[i], y[i]),
-                (0, (-1 if below else 1) * (size[i] / 2 + 3)),
-                textcoords="offset points",
-                ha="center",
-                va="top" if below else "bottom",
-                fontsize=NUMBER_SIZE,
-                color=style["color"],
-            )
+        ax.scatter(x, y, size**2, color=COLOURS[0], alpha=0.6)
+        for at, n, diameter in zip(zip(x, y, strict=True), count, size, strict=True):
+            below = at[1] < at[0]
+            offset = (-1 if below else 1) * (diameter / 2 + 3)
+            place = {"ha": "center", "va": "top" if below else "bottom"}
+            ax.annotate(f"{n:,}", at, (0, offset), textcoords="offset points", fontsize=7, **place)
         ax.set(xlim=(-0.02, 1.05), ylim=(-0.08, 1.08), xlabel="confidence", ylabel="accuracy")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter("{x:.0%}")

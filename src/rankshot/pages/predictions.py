@@ -1,27 +1,23 @@
-"""What a report says of predictions: how good they are, and which classes are confused.
-
-The templates do no arithmetic: all texts and lengths of bars are computed here.
-"""
+"""What a report says of predictions: how good they are, and which classes are confused."""
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import format_count, join_some
-from rankshot.pages.contents import Card, Evaluation, PredictionOverview, Report
-from rankshot.pages.formatting import (
-    Bar,
+from rankshot.pages.images import Outcomes
+from rankshot.pages.page import (
+    Card,
+    format_matrix,
     format_percent,
     format_range,
-    make_bars,
     sort_largest_first,
 )
 from rankshot.zeroshot.metrics import (
@@ -33,17 +29,11 @@ from rankshot.zeroshot.metrics import (
     wilson_interval,
 )
 
-Floats = NDArray[np.floating]
-MAX_CLASSES = 40
-"""Classes in a matrix, and pairs in a list."""
-FEW_CLASSES = 20
-"""At most this many classes are all in the matrix."""
 N_BINS = 10
 """Bins of confidence."""
-FIRST_PAIRS = 10
-"""Lines of a list of pairs that are not folded."""
-MAX_LINES = 1000
-"""Lines of a folded table."""
+PAIRS_SHOWN = 40
+"""Confusions in the list; with more than 20 classes, the matrix has the classes of the first 20."""
+FEW_CLASSES = 20
 UNEQUAL = 0.02
 """A mean over classes that differs so much from the accuracy is worth a card."""
 UNCERTAIN = 0.5
@@ -53,107 +43,86 @@ UNCERTAIN = 0.5
 # ---- Values
 
 
-def evaluate_predictions(
-    truth: NDArray[np.str_],
-    predicted: NDArray[np.str_],
-    proba: NDArray[np.floating],
-    classes: Sequence[str],
-) -> Evaluation:
-    """Compare predictions with the true classes.
+# eq=False: comparing arrays does not give a single truth value.
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How well the new classes were recognised; see `evaluate_predictions`.
 
-    Parameters
+    Attributes
     ----------
-    truth, predicted : ndarray of str, shape (n,)
-        A rejected input counts as a wrong prediction.
-    proba : ndarray, shape (n, L)
-    classes : sequence of str
-        The L targets, in the order of the columns of ``proba``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.pages import evaluate_predictions
-    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
-    >>> found = evaluate_predictions(
-    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), proba, ["cat", "dog"])
-    >>> found.accuracy.estimate, found.confusion.tolist()
-    (0.5, [[1, 0], [1, 0]])
+    classes : tuple of str
+        The L classes.
+    accuracy, mean_class_accuracy : Interval
+        Over all inputs, and the mean over the classes that have inputs.
+    per_class : tuple of float
+        The accuracy over the inputs of each class; NaN for a class without inputs.
+    n_inputs : tuple of int
+        The number of inputs of each class. A row of ``confusion`` may have a smaller sum, because
+        it leaves out rejected inputs.
+    confusion : ndarray of int, shape (L, L)
+        Counts, one row per true class and one column per predicted class.
+    calibration : Reliability
+        How well probabilities fit the share of correct predictions.
     """
-    names = tuple(map(str, classes))
+
+    classes: tuple[str, ...]
+    accuracy: Interval
+    mean_class_accuracy: Interval
+    per_class: tuple[float, ...]
+    n_inputs: tuple[int, ...]
+    confusion: NDArray[np.int64]
+    calibration: Reliability
+
+
+class PredictionOverview(NamedTuple):
+    """Predictions without true classes: the inputs of each class, the most frequent class first.
+
+    The confidence of a prediction is the largest probability of its input. ``confidences`` has the
+    lower end, the upper end and the number of inputs of each bin, from the first that has any.
+    """
+
+    counts: dict[str, int]
+    n_inputs: int
+    median_confidence: float
+    confidences: tuple[tuple[float, float, int], ...]
+
+
+def evaluate_predictions(outcomes: Outcomes) -> Evaluation:
+    """Compare predictions with the true classes; a rejected input counts as wrong."""
+    assert outcomes.truth is not None  # noqa: S101 (who calls this knows the true classes)
+    truth, predicted, names = outcomes.truth, outcomes.predicted, tuple(map(str, outcomes.classes))
+    place = {name: i for i, name in enumerate(names)}
     by_class = per_class_accuracy(truth, predicted)
     per_class = tuple(by_class.get(name, float("nan")) for name in names)
     n_inputs = tuple(int((truth == name).sum()) for name in names)
+    confusion = np.zeros((len(names), len(names)), int)
+    for (true, given), n in Counter(zip(truth.tolist(), predicted.tolist(), strict=True)).items():
+        if true in place and given in place:
+            confusion[place[true], place[given]] = n
     return Evaluation(
         classes=names,
         accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
         mean_class_accuracy=mean_class_interval(per_class, n_inputs),
         per_class=per_class,
         n_inputs=n_inputs,
-        confusion=_count_confusions(truth, predicted, names),
-        calibration=reliability(truth, proba, names, N_BINS),
+        confusion=confusion,
+        calibration=reliability(truth, outcomes.proba, names, N_BINS),
     )
 
 
-def _count_confusions(
-    truth: NDArray[np.str_], predicted: NDArray[np.str_], names: Sequence[str]
-) -> NDArray[np.int64]:
-    with warnings.catch_warnings():
-        # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
-        warnings.simplefilter("ignore", UserWarning)
-        return np.asarray(confusion_matrix(truth, predicted, labels=names))
-
-
-def find_lowest_pairs(values: Floats, classes: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of classes with the lowest values of a square matrix, lowest first.
-
-    Cells that are NaN are left out. Equal ones are ordered by the names of the classes.
-    """
-    by_name = np.argsort(np.argsort(np.array(classes), kind="stable"))
-    rows, columns = np.nonzero(~np.isnan(values))
-    first = np.lexsort((by_name[columns], by_name[rows], values[rows, columns]))[:MAX_CLASSES]
-    return [(int(rows[i]), int(columns[i])) for i in first]
-
-
-def find_largest_confusions(
-    confusion: NDArray[np.integer], classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Pairs (true class, predicted class) with the largest counts, largest first."""
-    is_wrong = (confusion > 0) & ~np.eye(len(confusion), dtype=bool)
-    return find_lowest_pairs(np.where(is_wrong, -1.0 * confusion, np.nan), classes)
-
-
-def count_predictions(
-    predicted: NDArray[np.str_], proba: NDArray[np.floating], classes: Sequence[str]
-) -> PredictionOverview:
-    """Count the predictions of each class, and how certain they are.
-
-    Parameters
-    ----------
-    predicted : ndarray of str, shape (n,)
-        A label that is none of the classes, such as that of rejected inputs, is not counted.
-    proba : ndarray, shape (n, L)
-    classes : sequence of str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.pages import count_predictions
-    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4], [0.05, 0.95]])
-    >>> found = count_predictions(np.array(["cat", "cat", "dog"]), proba, ["cat", "dog"])
-    >>> found.counts, found.median_confidence
-    ((2, 1), 0.9)
-    """
-    names = tuple(map(str, classes))
-    numbers = Counter(predicted.tolist())
-    confidence = np.minimum(np.asarray(proba, dtype=float).max(axis=1), 1.0)
+def count_predictions(outcomes: Outcomes) -> PredictionOverview:
+    """Count the predictions of each class, but not rejected inputs, and how certain they are."""
+    numbers = Counter(outcomes.predicted.tolist())
+    counts = sort_largest_first((str(name), numbers[name]) for name in outcomes.classes)
+    confidence = np.minimum(np.asarray(outcomes.proba, dtype=float).max(axis=1), 1.0)
     edges = np.arange(N_BINS + 1) / N_BINS
     sizes = np.histogram(confidence, edges)[0]
+    bins = list(zip(edges[:-1].tolist(), edges[1:].tolist(), sizes.tolist(), strict=True))
     return PredictionOverview(
-        names,
-        tuple(numbers[name] for name in names),
-        len(predicted),
+        dict(counts),
+        len(outcomes.predicted),
         float(np.median(confidence)),
-        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), sizes.tolist(), strict=True)),
+        tuple(bins[int(np.argmax(sizes > 0)) :]),
     )
 
 
@@ -169,39 +138,27 @@ class Headline(NamedTuple):
     scale: Mapping[str, float] = MappingProxyType({})
 
 
-def write_headline(report: Report) -> Headline | None:
-    """Return the accuracy beside chance and the forecast; without true classes, what is known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.pages import Report, evaluate_predictions
-    >>> from rankshot.pages.predictions import write_headline
-    >>> truth, predicted = np.array(["cat", "dog"]), np.array(["cat", "cat"])
-    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
-    >>> evaluation = evaluate_predictions(truth, predicted, proba, ["cat", "dog"])
-    >>> headline = write_headline(Report("Cats and dogs", evaluation=evaluation))
-    >>> headline.number, headline.label, headline.context[1]
-    ('50.0%', 'of 2 inputs of 2 new classes predicted correctly', ('chance', '50.0%'))
-    """
-    result = report.evaluation or report.overview
-    if result is None:
-        return None
-    of = format_count(len(result.classes), f"{report.kind} class")
-    forecast = report.forecast
+def write_headline(
+    result: Evaluation | PredictionOverview,
+    kind: str = "new",
+    forecast: Interval | None = None,
+    audited: Interval | None = None,
+) -> Headline:
+    """Return the accuracy beside chance and the forecast; without true classes, what is known."""
+    n_classes = len(result.classes if isinstance(result, Evaluation) else result.counts)
+    of, measured = format_count(n_classes, f"{kind} class"), audited
     if isinstance(result, Evaluation):
-        measured: Interval | None = result.accuracy
-        n = sum(result.n_inputs)
+        measured, n = result.accuracy, sum(result.n_inputs)
         label = f"of {format_count(n, 'input')} of {of} predicted correctly"
     else:
-        measured, n = result.audited, result.n_inputs
+        n = result.n_inputs
         label = f"of the {format_count(n, 'prediction')} of {of} are correct"
         label += ", by a random audit"
     shown = measured or forecast
     if shown is None:
         label = f"of {of}; their true classes are not known"
         return Headline(format_count(n, "prediction"), label)
-    chance = 1 / len(result.classes)
+    chance = 1 / n_classes
     context = [("95% interval", format_range(shown)), ("chance", format_percent(chance))]
     scale = {"at": shown.estimate, "low": shown.low, "high": shown.high, "chance": chance}
     if measured is None:
@@ -220,12 +177,13 @@ def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.pages import evaluate_predictions
-    >>> from rankshot.pages.predictions import list_cards
+    >>> from rankshot.pages import Outcomes
+    >>> from rankshot.pages.predictions import evaluate_predictions, list_cards
     >>> truth = np.repeat(["octopus", "squid"], 20)
     >>> predicted = np.repeat(["octopus", "squid"], [3, 37])
     >>> proba = np.eye(2)[(predicted == "squid").astype(int)]
-    >>> for card in list_cards(evaluate_predictions(truth, predicted, proba, ["octopus", "squid"])):
+    >>> found = Outcomes(range(40), predicted, proba, truth, ["octopus", "squid"])
+    >>> for card in list_cards(evaluate_predictions(found)):
     ...     print(*card, sep=" | ")
     Lowest class | octopus 15.0% | 3 of 20 inputs; 17 predicted as squid
     Most frequent confusion | octopus → squid | 17 inputs, 85.0% of octopus
@@ -237,18 +195,17 @@ def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
 
 
 def _count_cards(result: PredictionOverview) -> list[Card]:
-    counts = sort_largest_first(zip(result.classes, result.counts, strict=True))
-    (first, n), n_inputs = counts[0], max(result.n_inputs, 1)
+    (first, n), n_inputs = next(iter(result.counts.items())), max(result.n_inputs, 1)
     uncertain = sum(size for _, high, size in result.confidences if high <= UNCERTAIN)
-    never = [name for name, count in counts if not count]
+    never = [name for name, count in result.counts.items() if not count]
     share, doubt = format_percent(n / n_inputs), format_percent(uncertain / n_inputs)
     cards = [
-        Card("Most often predicted", first, f"{format_count(int(n), 'input')}, {share}"),
-        Card(
-            "Uncertain", format_count(uncertain, "input"), f"{doubt} have a probability below 50%"
-        ),
+        Card("Most often predicted", first, f"{format_count(n, 'input')}, {share}"),
         Card("Median probability", format_percent(result.median_confidence)),
     ]
+    if uncertain:
+        detail = f"{doubt} have a probability below 50%"
+        cards.append(Card("Uncertain", format_count(uncertain, "input"), detail))
     if never:
         cards.append(
             Card("Never predicted", format_count(len(never), "class"), join_some(never, 5))
@@ -257,15 +214,15 @@ def _count_cards(result: PredictionOverview) -> list[Card]:
 
 
 def _accuracy_cards(result: Evaluation) -> list[Card]:
-    lines = [line for part in format_classes(result).values() for line in part if line.inputs]
+    lines = [line for line in format_classes(result) if line.inputs]
     cards = []
     if len(lines) > 1:
         low = lines[0]
-        detail = f"{round(low.bar.length * low.inputs):,} of {format_count(low.inputs, 'input')}"
+        detail = f"{round(low.accuracy * low.inputs):,} of {format_count(low.inputs, 'input')}"
         if low.times:
             detail += f"; {low.times:,} predicted as {' or '.join(low.confused_with[:2])}"
-        cards.append(Card("Lowest class", f"{low.bar.name} {low.bar.text}", detail))
-    for i, j in find_largest_confusions(result.confusion, result.classes)[:1]:
+        cards.append(Card("Lowest class", f"{low.name} {format_percent(low.accuracy)}", detail))
+    for i, j in find_largest_confusions(result)[:1]:
         n, (true, other) = int(result.confusion[i, j]), (result.classes[i], result.classes[j])
         share = f"{format_percent(n / result.n_inputs[i])} of {true}"
         detail = f"{format_count(n, 'input')}, {share}"
@@ -276,13 +233,10 @@ def _accuracy_cards(result: Evaluation) -> list[Card]:
         float(np.average(values[used], weights=weights))
         for values in (result.calibration.confidence, result.calibration.accuracy)
     )
-    points = f"{100 * abs(confidence - accuracy):.1f} points too "
-    inside = result.accuracy.low <= confidence <= result.accuracy.high
-    value = (
-        "as high as they should be"
-        if inside
-        else points + ("high" if confidence > accuracy else "low")
-    )
+    value = f"{100 * abs(confidence - accuracy):.1f} points too "
+    value += "high" if confidence > accuracy else "low"
+    if result.accuracy.low <= confidence <= result.accuracy.high:
+        value = "as high as they should be"
     detail = f"mean probability {format_percent(confidence)}, accuracy {format_percent(accuracy)}"
     cards.append(Card("Probabilities", value, detail))
     mean = result.mean_class_accuracy.estimate
@@ -293,17 +247,17 @@ def _accuracy_cards(result: Evaluation) -> list[Card]:
     return cards
 
 
-def suggest_step(result: Evaluation | PredictionOverview) -> str:
+def suggest_step(result: Evaluation | PredictionOverview, audited: Interval | None = None) -> str:
     """Return a sentence with the next step."""
     if isinstance(result, PredictionOverview):
-        if result.audited is not None:
+        if audited is not None:
             return "Label more inputs to increase the accuracy, and check another random sample."
         return "Check some predictions that are drawn at random, to measure the accuracy."
-    lines = [line for part in format_classes(result).values() for line in part if line.times]
+    lines = [line for line in format_classes(result) if line.times]
     low = [
         line
         for line in lines
-        if wilson_interval(round(line.bar.length * line.inputs), line.inputs).high
+        if wilson_interval(round(line.accuracy * line.inputs), line.inputs).high
         < result.accuracy.estimate
     ][:3]
     if not lines:
@@ -311,7 +265,7 @@ def suggest_step(result: Evaluation | PredictionOverview) -> str:
     if not low:
         return "Label some inputs. No class is clearly less accurate than the others."
     # Two classes that are confused with each other are named once.
-    pairs = dict.fromkeys(tuple(sorted([line.bar.name, line.confused_with[0]])) for line in low)
+    pairs = dict.fromkeys(tuple(sorted([line.name, line.confused_with[0]])) for line in low)
     what = "Label a few inputs of these classes, or add rankings that contrast them"
     return f"{what}: {'; '.join(map(' and '.join, pairs))}."
 
@@ -320,103 +274,82 @@ def suggest_step(result: Evaluation | PredictionOverview) -> str:
 
 
 def format_overview(overview: PredictionOverview) -> dict[str, object]:
-    """Return bars for the inputs of each class, and for their confidences."""
-    bars = make_bars(sort_largest_first(zip(overview.classes, overview.counts, strict=True)))
-    bins = [(_format_bin(low, high), n) for low, high, n in overview.confidences]
-    return {
-        "first": bars[:FEW_CLASSES],
-        "others": bars[FEW_CLASSES:MAX_LINES],
-        "confidences": make_bars(bins),
-    }
+    """Return the rows of the tables of classes and of confidences."""
+    bins = [
+        (f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%", n) for low, high, n in overview.confidences
+    ]
+    return {"counts": list(overview.counts.items()), "confidences": bins}
 
 
-def _format_bin(low: float, high: float) -> str:
-    return f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%"
+def find_largest_confusions(evaluation: Evaluation) -> list[tuple[int, int]]:
+    """Return places of (true class, predicted class) with the largest counts, largest first."""
+    wrong = np.array(evaluation.confusion)
+    np.fill_diagonal(wrong, 0)
+    rows, columns = np.nonzero(wrong)
+    return _sort_pairs(-wrong[rows, columns], rows, columns, evaluation.classes)
+
+
+def find_lowest_pairs(values: NDArray[np.floating], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Return places of pairs in alphabetical order, lowest first; those with NaN are left out."""
+    order = np.argsort(np.array(names, str), kind="stable")
+    first, second = np.triu_indices(len(names), 1)
+    rows, columns = order[first], order[second]
+    known = ~np.isnan(values[rows, columns])
+    rows, columns = rows[known], columns[known]
+    return _sort_pairs(values[rows, columns], rows, columns, names)
+
+
+def _sort_pairs(
+    values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], names: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs with the smallest values; equal ones are ordered by their names."""
+    every = np.array(names, str)
+    first = np.lexsort((every[columns], every[rows], values))[:PAIRS_SHOWN]
+    return list(zip(rows[first].tolist(), columns[first].tolist(), strict=True))
 
 
 def format_confusions(evaluation: Evaluation) -> dict[str, object]:
     """Return the most frequent confusions, and the matrix."""
     names, counts = evaluation.classes, evaluation.confusion
-    largest = find_largest_confusions(counts, names)
-    pairs = [
-        (
-            Bar(names[i], f"{counts[i, j]:,}", counts[i, j] / counts[largest[0]]),
-            names[j],
-            format_percent(counts[i, j] / evaluation.n_inputs[i]),
-        )
-        for i, j in largest
-    ]
-    matrix: dict[str, Any] | None = None
-    kept = list(range(len(names)))
+    largest = find_largest_confusions(evaluation)
+    pairs = []
+    for i, j in largest:
+        n, share = counts[i, j], format_percent(counts[i, j] / evaluation.n_inputs[i])
+        pairs.append((names[i], names[j], n / counts[largest[0]], f"{n:,}", share))
+    kept, note = list(range(len(names))), ""
     if len(names) > FEW_CLASSES:
-        wrong = counts - np.diag(counts.diagonal())
-        times = wrong.sum(axis=0) + wrong.sum(axis=1)
-        most = np.lexsort((names, -times))[:MAX_CLASSES]
-        kept = sorted(int(i) for i in most if times[i]) or kept[:FEW_CLASSES]
-    if len(names) > 1:
+        kept = sorted({place for pair in largest[:FEW_CLASSES] for place in pair})
+        note = f"Only classes of the {FEW_CLASSES} most frequent confusions are shown."
+    matrix = None
+    if len(kept) > 1:
         part = counts[np.ix_(kept, kept)]
         shares = part / np.maximum(counts.sum(axis=1)[kept, None], 1)
         texts = [[f"{n:,}" if n else "" for n in row] for row in part.tolist()]
         matrix = format_matrix([names[i] for i in kept], shares, texts)
-    note = ""
-    if len(kept) < len(names):
-        note = f"Only the {len(kept)} of {len(names):,} classes with the most confusions are shown."
-    first, others = pairs[:FIRST_PAIRS], pairs[FIRST_PAIRS:]
-    return {"first": first, "others": others, "matrix": matrix, "note": note}
-
-
-def format_matrix(
-    names: Sequence[str], shares: NDArray[np.floating], texts: Sequence[Sequence[str]]
-) -> dict[str, Any]:
-    """Return a square matrix of shares from 0 to 1 with its names, as a template takes it."""
-    values = np.nan_to_num(shares).round(2).tolist()
-    rows = [
-        (name, [(text, share) for text, share in zip(*row, strict=True)])
-        for name, *row in zip(names, texts, values, strict=True)
-    ]
-    return {"names": list(names), "rows": rows}
+    return {"pairs": pairs, "matrix": matrix, "note": note}
 
 
 class ClassLine(NamedTuple):
     """The accuracy of a class, and the classes that its inputs were most often confused with."""
 
-    bar: Bar
+    name: str
+    accuracy: float
     inputs: int
     confused_with: tuple[str, ...]
     times: int
 
 
-def format_classes(evaluation: Evaluation) -> dict[str, list[ClassLine]]:
-    """Return a line per class, lowest accuracy first; those after the first are folded."""
-    order = sorted(
-        range(len(evaluation.classes)),
-        # NaN, the accuracy of a class without inputs, comes last.
-        key=lambda i: (np.nan_to_num(evaluation.per_class[i], nan=np.inf), evaluation.classes[i]),
+def format_classes(evaluation: Evaluation) -> list[ClassLine]:
+    """Return a line per class, lowest accuracy first; classes without inputs are last."""
+    lines = []
+    for i, (name, share) in enumerate(zip(evaluation.classes, evaluation.per_class, strict=True)):
+        counts = np.array(evaluation.confusion[i])
+        counts[i] = 0
+        times = int(counts.max())
+        # If nothing was confused, no count is 1.
+        others = np.array(evaluation.classes)[counts == max(times, 1)].tolist()
+        n = evaluation.n_inputs[i]
+        lines.append(ClassLine(name, share, n, tuple(sorted(others)), times))
+    return sorted(
+        lines, key=lambda line: (not line.inputs, np.nan_to_num(line.accuracy), line.name)
     )
-    lines = [_format_class(evaluation, i) for i in order]
-    return {"first": lines[:FEW_CLASSES], "others": lines[FEW_CLASSES:MAX_LINES]}
-
-
-def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
-    counts = np.array(evaluation.confusion[i])
-    counts[i] = 0
-    times = int(counts.max())
-    # If nothing was confused, no count is 1.
-    others = np.array(evaluation.classes)[counts == max(times, 1)].tolist()
-    share = evaluation.per_class[i]
-    bar = Bar(evaluation.classes[i], format_percent(share), float(np.nan_to_num(share)))
-    return ClassLine(bar, evaluation.n_inputs[i], tuple(sorted(others)), times)
-
-
-def format_calibration(calibration: Reliability) -> dict[str, object]:
-    """Return a bar per bin of confidence: its accuracy, with a notch at its mean confidence."""
-    bins = zip(*(values.tolist() for values in (
-        calibration.edges[:-1], calibration.edges[1:], calibration.confidence,
-        calibration.accuracy, calibration.count,
-    )), strict=True)  # fmt: skip
-    rows = [
-        (Bar(_format_bin(low, high), format_percent(share), share, tick=confidence), f"{n:,}")
-        for low, high, confidence, share, n in bins
-        if n
-    ]
-    return {"error": format_percent(calibration.expected_calibration_error), "rows": rows}

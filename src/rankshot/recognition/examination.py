@@ -116,8 +116,7 @@ def _find_alike(run: Run) -> Sequence[tuple[Any, Any, float]]:
     new = only_new(run.knowledge.rankings)
     k = min(MAX_PLACES, new.n_items)
     method = ProbabilisticRanking(k=k, posterior="consensus").fit(new.top(k))
-    similar = pages.find_similar_classes(cast("Rankings", method.consensus_), k)
-    return () if similar is None else similar.pairs[:SHOWN]
+    return pages.find_similar_classes(cast("Rankings", method.consensus_), k)[:SHOWN]
 
 
 def _suggest_labels(run: Run, names: NDArray[np.str_], inputs: Scores, alike: list[Any]) -> Step:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
-from rankshot.pages.build import build_report
-from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD, LEAD_WITH_MORE, Report
-from rankshot.pages.images import ImageFolder, Outcomes, Thumbnail, read_images
+from rankshot.pages.images import Outcomes
+from rankshot.pages.report import Report, build_report, write_lead
 from rankshot.recognition.run_folder import Run
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
@@ -20,7 +18,6 @@ from rankshot.zeroshot.files.predictions import read_predictions, read_truth
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.scores import Scores
 
 TITLE = "Predictions of new classes"
 
@@ -49,7 +46,7 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
     ...     found.save(folder + "/run")
     ...     page = report_run(rs.recognition.open_run(folder + "/run"))
     >>> page.overview.counts
-    (0, 1)
+    {'truck': 1, 'cat': 0}
     """
     ids, classes = [str(name) for name in run.ids], [str(name) for name in run.head.classes_]
     rows, labels = np.arange(len(ids)), None
@@ -74,26 +71,22 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
     # With seen classes among the predicted ones, the contributions are those of new classes only.
     is_new = isinstance(run.head, LinearHead)
 
-    def find_scores(chosen: Collection[int]) -> Iterator[tuple[int, Scores]]:
-        for row in chosen:
-            yield row, scores[[int(rows[row])]]
-
-    thumbnails, notes = _find_thumbnails(run, outcomes)
-    more = {EXAMPLES: known.examples is not None, EVIDENCE: scores.evidence is not None}
-    named = " and ".join(text for text, is_used in more.items() if is_used)
+    images, notes = _find_images(run, outcomes)
     predicted = (run.forecast or {}).get("predicted")
     settings = [(key, str(value)) for key, value in run.model.items() if key != "takes"]
     return build_report(
         title,
         outcomes,
         head=run.head if is_new else None,
-        find_scores=find_scores if is_new else None,
-        images=thumbnails,
+        scores=scores[rows] if is_new else None,
+        images=images,
         rankings=used,
         consensus=consensus,
         n_places=k,
         forecast=None if predicted is None else Interval(*predicted),
-        lead=LEAD_WITH_MORE.format(named) if named else LEAD,
+        lead=write_lead(
+            with_examples=known.examples is not None, with_evidence=scores.evidence is not None
+        ),
         kind="new" if is_new else "seen and new",
         settings=(
             ("run", run.folder.resolve().name),
@@ -120,7 +113,7 @@ def report_predictions(path: Path, truth: str | Path | None = None) -> Report:
     outcomes = Outcomes(
         ids, predicted.labels.astype(str), predicted.proba, labels, predicted.targets
     )
-    return build_report(TITLE, outcomes)
+    return build_report(TITLE, outcomes, lead=write_lead())
 
 
 def explain_run(
@@ -159,16 +152,10 @@ def explain_run(
     return dict(zip(ids, found, strict=True))
 
 
-def _find_thumbnails(run: Run, outcomes: Outcomes) -> tuple[dict[int, Thumbnail], list[str]]:
-    """Thumbnails of some inputs, if they are images that are still there."""
-    if run.model.get("takes") != "images":
-        return {}, []
-    inputs = run.read_inputs()
-    values = ((row, inputs[name][0]) for row, name in enumerate(outcomes.ids) if name in inputs)
-    there = {row: file for row, file in values if isinstance(file, Path) and file.is_file()}
-    if not inputs:
-        return {}, []
-    if not there:
-        return {}, ["The images are no longer where the run found them."]
-    root = os.path.commonpath([file.parent for file in there.values()])
-    return read_images(ImageFolder(root), there, outcomes)
+def _find_images(run: Run, outcomes: Outcomes) -> tuple[dict[int, Any], list[str]]:
+    """The files of inputs that are images, by row, if they are still there."""
+    inputs = run.read_inputs() if run.model.get("takes") == "images" else {}
+    values = {row: inputs[name][0] for row, name in enumerate(outcomes.ids) if name in inputs}
+    there = {row: file for row, file in values.items() if Path(file).is_file()}
+    gone = "The images are no longer where the run found them."
+    return there, [gone] if values and not there else []

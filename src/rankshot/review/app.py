@@ -234,7 +234,7 @@ class Routes:
             "undo": review.undo_check,
             "close": review.close_audit,
         }[sent.action]()
-        return {"audit": None if review.audit is None else review.audit.describe()}
+        return {"audit": review.describe_audit()}
 
     # ---- Media and files
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from math import lgamma, log
 from typing import Any, NamedTuple
 
@@ -99,33 +98,29 @@ def count_more(checked: Checked) -> int:
     return many - checked.n_checked
 
 
-@dataclass
-class Audit:
-    """Inputs in random order, and what people said of the first of them.
+class Audit(NamedTuple):
+    """Inputs in random order, and the predictions of the moment when an audit was opened.
 
-    The predictions are those of the moment when it was opened: until it is closed, nothing is
-    learned.
+    Until it is closed, nothing is learned.
     """
 
     order: NDArray[np.intp]
     predicted: NDArray[np.str_]
-    judged: list[str] = field(default_factory=list)
 
-    @property
-    def next_row(self) -> int | None:
-        """The input to check next; None if all are checked."""
-        return int(self.order[len(self.judged)]) if len(self.judged) < len(self.order) else None
 
-    def describe(self) -> dict[str, Any]:
-        """Return the progress and the estimate, for the page."""
-        names, n = self.predicted[self.order], len(self.judged)
-        checked = Checked(int((names[:n] == np.array(self.judged, str)).sum()), n, len(names))
-        low, high = confidence_sequence(checked)
-        return {
-            **checked._asdict(),
-            "low": low,
-            "high": high,
-            "more": count_more(checked) if 0 < n < len(names) else None,
-            "unchecked": sorted({*names.tolist()} - {*names[:n].tolist()}),
-            "row": self.next_row,
-        }
+def describe_audit(audit: Audit, judged: Sequence[str]) -> dict[str, Any]:
+    """Return the progress of an audit and its estimate, for the page.
+
+    ``judged`` has the classes of the first inputs.
+    """
+    names, n = audit.predicted[audit.order], len(judged)
+    checked = Checked(int((names[:n] == np.array(judged, str)).sum()), n, len(names))
+    low, high = confidence_sequence(checked)
+    return {
+        **checked._asdict(),
+        "low": low,
+        "high": high,
+        "more": count_more(checked) if 0 < n < len(names) else None,
+        "unchecked": sorted({*names.tolist()} - {*names[:n].tolist()}),
+        "row": int(audit.order[n]) if n < len(names) else None,
+    }

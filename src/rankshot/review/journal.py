@@ -33,10 +33,7 @@ def is_event(value: object) -> bool:
             return all(isinstance(name, str) for name in names)
         case {"what": "audit", "seed": int(seed), "digest": str()}:
             return seed >= 0
-        case {"what": "check", "label": str(), **rest}:
-            # Version 0.3 wrote no ids.
-            return isinstance(rest.get("id", ""), str)
-        case {"what": "uncheck" | "close"}:
+        case {"what": "check", "id": str(), "label": str()} | {"what": "uncheck" | "close"}:
             return True
     return False
 

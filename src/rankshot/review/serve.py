@@ -7,15 +7,15 @@ import secrets
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.files import lock_folder
 from rankshot.recognition.run_folder import Run
 from rankshot.review.app import create_app
-from rankshot.review.inputs import ShownInputs
+from rankshot.review.inputs import ShownInputs, find_inputs
 from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
 from rankshot.review.results import Results
@@ -28,49 +28,13 @@ TOKEN = "RANKSHOT_REVIEW_TOKEN"  # noqa: S105 (the name of the variable, not a t
 JOURNAL = "review.jsonl"
 
 
-@dataclass(frozen=True)
-class Reviewed:
-    """What is reviewed.
-
-    Attributes
-    ----------
-    learner : Learner
-        How the head learns from labels.
-    ids : list of str
-        The ids of the inputs.
-    score_type : str
-        That of the scores, for the saved head.
-    inputs : ShownInputs
-        What is shown of them.
-    labels : dict of id to label
-        Labels that are known.
-    notes : tuple of str
-        Sentences about inputs that are missing.
-    """
+class Reviewed(NamedTuple):
+    """What is reviewed: how the head learns, the inputs, labels by id, and remarks."""
 
     learner: Learner
-    ids: list[str]
-    score_type: str
     inputs: ShownInputs
-    labels: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-
-def find_reviewed(
-    learner: Learner,
-    ids: list[str],
-    place: Path | None = None,
-    labels: Mapping[str, str] | None = None,
-    score_type: str = "logits",
-    takes: Any = None,
-) -> Reviewed:
-    """Collect what is reviewed, with the inputs of a folder or a file."""
-    inputs = ShownInputs(ids, learner.scores)
-    notes: tuple[str, ...] = ()
-    if place is not None:
-        inputs = ShownInputs.open(ids, learner.scores, place, takes)
-        notes = tuple(inputs.check(place))
-    return Reviewed(learner, ids, score_type, inputs, labels or {}, notes)
+    labels: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 def review_run(run: Run, place: Path | None = None) -> Reviewed:
@@ -89,19 +53,20 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
         known = Knowledge(known.rankings, known.reference, batch=known.batch)
     learner = Learner(known, replace(run.settings, batch=is_joint))
     ids = [str(name) for name in run.ids]
-    if place is not None or run.inputs is None:
-        return find_reviewed(learner, ids, place, run.labelled, takes=run.model.get("takes"))
-    values = {name: value for name, (value, _) in run.read_inputs().items()}
-    hashes = {name: digest for name, (_, digest) in run.read_inputs().items()}
-    there = {name: one for name, one in values.items() if isinstance(one, str) or one.is_file()}
-    folders = [one.parent for one in there.values() if isinstance(one, Path)]
-    root = Path(os.path.commonpath(folders)) if folders else None
-    inputs = ShownInputs(ids, learner.scores, there, root, hashes)
-    gone: tuple[str, ...] = ()
-    if missing := sorted(values.keys() - there.keys()):
-        what = f"{len(missing):,} of {format_count(len(ids), 'input')} are no longer there"
-        gone = (f"{what}; their scores are shown: {quote_names(missing)}",)
-    return Reviewed(learner, ids, "logits", inputs, run.labelled, notes=gone)
+    read = run.read_inputs() if place is None else {}
+    values = {name: value for name, (value, _) in read.items()}
+    if place is not None:
+        values = find_inputs(ids, place, run.model.get("takes"))
+    hashes = {name: digest for name, (_, digest) in read.items()}
+    inputs, notes = ShownInputs(ids, learner.scores, values, hashes), ()
+    if (missing := inputs.missing) and (place is not None or run.inputs is not None):
+        what = f"{len(missing):,} of {format_count(len(ids), 'input')} not found"
+        notes = (f"{what}; their scores are shown: {quote_names(missing)}",)
+    if place is not None and len(missing) == len(ids):
+        hint = "ids must be paths below this folder, with or without extensions, or ids of this "
+        hint += f"file, but the first are {quote_names(missing)}"
+        raise InputError("inputs", str(place), "has none of the inputs", hint=hint)
+    return Reviewed(learner, inputs, run.labelled, notes)
 
 
 def serve_review(
@@ -138,16 +103,16 @@ def serve_review(
         hint = f"set {TOKEN}, for example to that of python -c 'import secrets; "
         hint += "print(secrets.token_hex())'"
         raise InputError("host", host, "can be reached by others without a token", hint=hint)
-    inputs = reviewed.inputs
+    learner, inputs, labels, notes = reviewed
     folder.mkdir(parents=True, exist_ok=True)
     with (
         lock_folder(folder, "end it, or give another --folder"),
         open_port(host, port) as listening,
         closing(Journal(folder / JOURNAL)) as journal,
-        closing(Review(reviewed.learner, reviewed.ids, journal, reviewed.labels)) as review,
+        closing(Review(learner, inputs.ids, journal, labels)) as review,
     ):
-        results = Results(review, inputs, folder, reviewed.score_type, overwrite=overwrite)
-        review.notes += reviewed.notes
+        results = Results(review, inputs, folder, overwrite=overwrite)
+        review.notes += notes
         for note in review.notes:
             say(note)
         results.write_all()
@@ -155,7 +120,7 @@ def serve_review(
         name, own_port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
         hosts = None
         # Who sets a token may serve the page by a proxy, under any name.
-        if is_loopback(host) and token is None:
+        if token is None:
             hosts = {f"{each}:{own_port}" for each in ("127.0.0.1", "localhost", "[::1]", name)}
         secret = token or secrets.token_urlsafe(32)
         app = create_app(review, inputs, results, token=secret, title=title, hosts=hosts)

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, RankshotError, format_count, suggest_name
 from rankshot.ranking.rankings import Rankings
-from rankshot.review.audit import Audit
+from rankshot.review.audit import Audit, describe_audit
 from rankshot.review.journal import Event, Journal
 from rankshot.review.learning import Changes, Learner, Predicted, compare
 from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
 PAUSE_SECONDS = 0.4
-"""A fit begins if no label has come for so long."""
-WRITE_SECONDS = 3.0
-"""Predictions, labels and the head are written if no label has come for so long."""
+"""The head is fitted, and results are written, if no label has come for so long."""
 LONGEST_NAME = 200
 ENDED = "an audit was ended: its inputs or predictions have changed; its labels are kept"
 
@@ -66,8 +64,8 @@ class Review:
         self.version = 0
         self.problem = ""
         self.notes: list[str] = []
-        # What was judged in an audit that cannot go on, by id.
-        self._ended: list[tuple[str, str]] = []
+        # What was judged in the audit that is open, or was ended, by id: it will become labels.
+        self._judged: list[tuple[str, str]] = []
         self._n_missing = 0
         self._journal = journal
         self._lock = RLock()
@@ -87,7 +85,8 @@ class Review:
         """Repeat all events of the journal."""
         for event in self._journal.read():
             self._apply(event)
-        self._keep_ended()
+        if self.audit is None:
+            self._end_audit()
         if self._n_missing:
             text = f"{format_count(self._n_missing, 'label')} kept for inputs that no longer exist"
             self.notes.append(text)
@@ -96,81 +95,56 @@ class Review:
         """Do what an event says."""
         what = event["what"]
         if what == "labels":
-            self._set_by_id(event["labels"])
+            self._set(event["labels"])
         elif what == "class":
             self.added[event["name"]] = tuple(event["ranking"])
             self.n_changes += 1
         elif what == "audit":
-            self._keep_ended()
-            self._open(event)
+            self._end_audit()
+            self._open_audit(event)
         elif what == "check":
-            self._check(event.get("id"), event["label"])
+            self._judged.append((event["id"], event["label"]))
         elif what == "uncheck":
-            judged: list[Any] = self._ended if self.audit is None else self.audit.judged
-            if judged:
-                judged.pop()
+            del self._judged[-1:]
         else:
             if self.audit is not None:
-                self.last_audit = self.audit.describe()
-                self._end_audit()
-            self._keep_ended()
-
-    def _check(self, name: str | None, label: str) -> None:
-        """Add a judgement to the audit, or keep it if the audit is of other predictions."""
-        audit = self.audit
-        if audit is not None and name not in {None, self._next_id()}:
+                self.last_audit = self.describe_audit()
             self._end_audit()
-            self.notes.append(ENDED)
-        if self.audit is not None:
-            self.audit.judged.append(label)
-        elif name is not None:
-            self._ended.append((name, label))
 
-    def _next_id(self) -> str | None:
-        row = None if self.audit is None else self.audit.next_row
-        return None if row is None else self.ids[row]
-
-    def _end_audit(self) -> None:
-        """End the audit; what was judged in it waits to be kept as labels."""
-        if self.audit is not None:
-            order = self.audit.order.tolist()
-            names = [self.ids[row] for row in order]
-            self._ended = list(zip(names, self.audit.judged, strict=False))
-            self.audit = None
-
-    def _keep_ended(self) -> None:
-        """Make labels of what was judged in an audit that has ended."""
-        if self._ended:
-            self._set_by_id(dict(self._ended))
-            self._ended = []
-
-    def _set_by_id(self, labels: Mapping[str, str | None]) -> None:
-        """Set the labels of inputs that are there, and count the others."""
-        self._n_missing += sum(name not in self._row_of for name in labels)
-        self._set({self._row_of[n]: label for n, label in labels.items() if n in self._row_of})
-
-    def _set(self, labels: Mapping[int, str | None]) -> None:
-        for row, label in labels.items():
-            if label is None:
+    def _set(self, labels: Mapping[str, str | None]) -> None:
+        """Set the labels of inputs that are there, by id, and count the others."""
+        for name, label in labels.items():
+            row = self._row_of.get(name)
+            if row is None:
+                self._n_missing += 1
+            elif label is None:
                 self.labels.pop(row, None)
             else:
                 self.labels[row] = label
         self.n_changes += 1
 
-    def _open(self, event: Event) -> None:
-        """Begin an audit of the inputs without a label, unless they are not those of the event."""
+    def _open_audit(self, event: Event) -> None:
+        """Begin an audit, unless the inputs or predictions are not those of the event."""
         self._fit_now()
-        self.audit = None
         if self._digest() != event["digest"]:
             self.notes.append(ENDED)
             return
         order = np.random.default_rng(event["seed"]).permutation(self.unlabelled())
         self.audit = Audit(order, self.predicted.labels)
 
+    def _end_audit(self) -> None:
+        """End the audit, if there is one: what was judged in it becomes labels.
+
+        An input that has a label by now got it later.
+        """
+        self.audit, judged, self._judged = None, self._judged, []
+        if judged:
+            self._set({n: label for n, label in judged if self._row_of.get(n) not in self.labels})
+
     def _digest(self) -> str:
-        """Return a hash of the predictions that an audit judges."""
-        names = self.predicted.labels[self.unlabelled()].tolist()
-        return sha256("\n".join(names).encode()).hexdigest()[:16]
+        """Return a hash of the inputs and predictions that an audit judges."""
+        pairs = [(self.ids[row], str(self.predicted.labels[row])) for row in self.unlabelled()]
+        return sha256(repr(pairs).encode()).hexdigest()[:16]
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -245,7 +219,8 @@ class Review:
     def check(self, row: int, label: str) -> None:
         """Save what an audited input is: the class that it has."""
         with self._lock:
-            if self._require_audit().next_row != row:
+            self._require_audit()
+            if self.next_row != row:
                 raise GoneError("this input has been checked already, perhaps in another tab")
             self._require_class(label)
             self._record(what="check", id=self.ids[row], label=label)
@@ -254,7 +229,8 @@ class Review:
     def undo_check(self) -> None:
         """Take back what was said last in the audit."""
         with self._lock:
-            if not self._require_audit().judged:
+            self._require_audit()
+            if not self._judged:
                 raise GoneError("nothing has been checked yet")
             self._record(what="uncheck")
 
@@ -269,9 +245,23 @@ class Review:
             raise GoneError("the audit has been closed, perhaps in another tab")
         return self.audit
 
+    @property
+    def next_row(self) -> int | None:
+        """The input to check next; None without an audit, or if all are checked."""
+        n = len(self._judged)
+        if self.audit is None or n >= len(self.audit.order):
+            return None
+        return int(self.audit.order[n])
+
+    def describe_audit(self) -> dict[str, Any] | None:
+        """Return the progress of the audit and its estimate; None if there is none."""
+        if self.audit is None:
+            return None
+        return describe_audit(self.audit, [label for _, label in self._judged])
+
     def _skip_labelled(self) -> None:
         """Nothing is asked twice: an audited input that has a label meanwhile is checked by it."""
-        while self.audit is not None and (row := self.audit.next_row) in self.labels:
+        while (row := self.next_row) in self.labels:
             self._record(what="check", id=self.ids[row], label=self.labels[row])
 
     # ---- Learning
@@ -302,26 +292,23 @@ class Review:
                 return False
 
     def start(self, write: Callable[[], None]) -> None:
-        """Learn in a thread after each pause; ``write`` is called after a longer one."""
+        """Learn in a thread after each pause, and then call ``write``."""
         self._thread = Thread(target=self._run, args=(write,), daemon=True)
         self._thread.start()
 
     def _run(self, write: Callable[[], None]) -> None:
-        n_learned = n_written = 0
+        n = 0
         while True:
             with self._lock:
+                while not self._is_closed and self.n_changes == n:
+                    self._changed.wait()
+                # After each label, the pause begins again.
+                while not self._is_closed and self._changed.wait(PAUSE_SECONDS):
+                    pass
                 if self._is_closed:
                     return
                 n = self.n_changes
-                pauses = {n_learned: WRITE_SECONDS, n_written: None}
-                if self._changed.wait(pauses.get(n, PAUSE_SECONDS)):
-                    # The pause begins again.
-                    continue
-            if n_learned < n:
-                self.learn()
-                n_learned = n
-                continue
-            n_written = n
+            self.learn()
             try:
                 write()
             except (RankshotError, OSError) as error:
@@ -350,7 +337,7 @@ class Review:
                 "n_inputs": len(self.ids),
                 "changes": self.changes._asdict(),
                 "classes": [[name, guessed[name], labelled[name]] for name in names],
-                "audit": None if self.audit is None else self.audit.describe(),
+                "audit": self.describe_audit(),
                 "last_audit": self.last_audit,
                 "problem": self.problem,
                 "notes": self.notes,
