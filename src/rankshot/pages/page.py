@@ -189,7 +189,7 @@ class Card(NamedTuple):
     detail: str = ""
 
 
-def sort_largest_first(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+def sort_largest_first(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Return named numbers, the largest first, and those that are equal by name."""
     return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 

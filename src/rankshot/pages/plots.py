@@ -397,8 +397,15 @@ class ReliabilityDisplay(Display):
         for at, n, diameter in zip(zip(x, y, strict=True), count, size, strict=True):
             below = at[1] < at[0]
             offset = (-1 if below else 1) * (diameter / 2 + 3)
-            place = {"ha": "center", "va": "top" if below else "bottom"}
-            ax.annotate(f"{n:,}", at, (0, offset), textcoords="offset points", fontsize=7, **place)
+            ax.annotate(
+                f"{n:,}",
+                at,
+                (0, offset),
+                textcoords="offset points",
+                ha="center",
+                va="top" if below else "bottom",
+                fontsize=7,
+            )
         ax.set(xlim=(-0.02, 1.05), ylim=(-0.08, 1.08), xlabel="confidence", ylabel="accuracy")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter("{x:.0%}")

@@ -58,7 +58,8 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
     if place is not None:
         values = find_inputs(ids, place, run.model.get("takes"))
     hashes = {name: digest for name, (_, digest) in read.items()}
-    inputs, notes = ShownInputs(ids, learner.scores, values, hashes), ()
+    inputs = ShownInputs(ids, learner.scores, values, hashes)
+    notes: tuple[str, ...] = ()
     if (missing := inputs.missing) and (place is not None or run.inputs is not None):
         what = f"{len(missing):,} of {format_count(len(ids), 'input')} not found"
         notes = (f"{what}; their scores are shown: {quote_names(missing)}",)
