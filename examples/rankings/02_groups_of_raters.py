@@ -28,11 +28,11 @@ for name, worth in zip(complete.items, worths, strict=True):
 # ----------------
 # A :class:`~rankshot.RankingMixture` has one model for each group, here
 # :class:`~rankshot.PlackettLuce`, and finds the groups and their models together, by the EM
-# algorithm. :func:`~rankshot.ranking.choose_n_groups` compares numbers of groups by BIC: the
-# smaller, the better.
+# algorithm. Numbers of groups are compared by BIC: the smaller, the better.
 
-choice = rs.ranking.choose_n_groups(complete, most=3, n_starts=5, random_state=0)
-print(choice)
+for n in (1, 2, 3):
+    mixture = rs.RankingMixture(n_groups=n, n_starts=5, random_state=0).fit(complete)
+    print(f"{n} groups: BIC {mixture.bic_:,.0f}")
 
 # %%
 # The second group lowers BIC by more than 1,000, which is overwhelming evidence. A third group
@@ -93,4 +93,4 @@ for g in range(2):
 # one.
 #
 # **Where to go next.** :doc:`Leaderboards and groups </guide/leaderboards>` explains the models,
-# AIC as another criterion, and raters with several rankings each.
+# and raters with several rankings each.

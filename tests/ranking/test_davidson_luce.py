@@ -14,7 +14,7 @@ import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.leaderboards import davidson_luce
 from rankshot.leaderboards.davidson_luce import Likelihood, build_likelihood
-from rankshot.leaderboards.evidence import find_covariance
+from rankshot.ranking.models.information import find_covariance
 
 
 def contrasts(model, rankings):

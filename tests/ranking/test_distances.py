@@ -11,10 +11,7 @@ from scipy.stats import kendalltau
 import rankshot as rs
 from random_rankings import tied_groups
 from rankshot.ranking import distances
-from rankshot.ranking.distances import (
-    compare_common_items,
-    mean_distance_by_places,
-)
+from rankshot.ranking.distances import compare_common_items
 
 
 @pytest.mark.parametrize(("n_items", "k"), [(C, k) for C in range(1, 6) for k in range(1, C + 1)])
@@ -49,12 +46,11 @@ def test_equation_5_kendall_top_k(rng, k):
     np.testing.assert_allclose(found, np.array(expected)[:, :7], atol=1e-10)
 
 
-@pytest.mark.parametrize("way", ["lists", "pairs", "sorting"])
+@pytest.mark.parametrize("way", ["places", "pairs"])
 @pytest.mark.parametrize("ties", [True, False])
 def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings, monkeypatch, way, ties):
-    """Short lists have no ties; items are matched by name, and a tie that k cuts is kept whole."""
-    monkeypatch.setattr(distances, "DENSE_ADVANTAGE", 0 if way == "lists" else np.inf)
-    monkeypatch.setattr(distances, "MANY_ITEMS", 0 if way == "sorting" else np.inf)
+    """Items are matched by name, and a tie that k cuts is kept whole."""
+    monkeypatch.setattr(distances, "DENSE_ADVANTAGE", 0 if way == "places" else np.inf)
     monkeypatch.setattr(distances, "TILE_ROWS", 5)
     rankings = random_rankings(n_items=4, n=12, ties=ties)
     for some in (rankings, rankings.top(2)):
@@ -108,10 +104,9 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     expected = rs.kendall_distance(a.unique(), b.unique())
     expected = a.unique().weights @ expected @ b.unique().weights / (len(a) * len(b))
     both = rs.Rankings.from_orders([one, two], items=ITEMS)
-    by_places = mean_distance_by_places(both, both, k)
-    for found in (rs.ranking.mean_kendall_distance(both, k=k), by_places):
-        assert found[0, 1] == pytest.approx(expected, abs=1e-12)
-        assert found[1, 0] == pytest.approx(expected, abs=1e-12)
+    found = rs.ranking.mean_kendall_distance(both, k=k)
+    assert found[0, 1] == pytest.approx(expected, abs=1e-12)
+    assert found[1, 0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
@@ -123,8 +118,6 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     one_by_one = [slice(i, i + 1) for i in range(len(rankings))]
     monkeypatch.setattr(distances, "row_blocks", lambda *_: one_by_one)
     np.testing.assert_allclose(rs.ranking.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
-    found = mean_distance_by_places(rankings, rankings, 3)
-    np.testing.assert_allclose(found, whole, atol=1e-12)
 
 
 # ---- Distances over the items that both rankings compare

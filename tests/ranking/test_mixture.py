@@ -14,7 +14,6 @@ from sklearn.base import clone
 import rankshot as rs
 from random_rankings import tied_groups
 from rankshot.ranking.models import mixture
-from rankshot.ranking.models.mixture import GroupChoice
 from refusals import refuses
 
 ABCD = ["a", "b", "c", "d"]
@@ -202,43 +201,26 @@ def test_raters_are_put_into_their_groups(raters, model):
 
 
 def test_bic_finds_the_number_of_groups(raters, votes):
-    options = {"n_starts": 1, "random_state": 0}
-    found = rs.ranking.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
-    assert found.n_groups == len(found.best.models_) == 2
-    assert found.is_clear
-    assert rs.ranking.choose_n_groups(votes, None, 2, **options).n_groups == 2
     one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
-    assert rs.ranking.choose_n_groups(one, None, 2, **options).n_groups == 1
-
-
-def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
-    """Three groups give top-4 lists: BIC finds fewer, and AIC more than BIC."""
-    rng = np.random.default_rng(2)
-    parts = []
-    for size in (150, 100, 50):
-        worths = dict(zip("abcdefghijkl", np.exp(rng.normal(size=12)), strict=True))
-        parts.append(rs.PlackettLuce.from_worths(worths).sample(size, 4, rng))
-    votes = rs.Rankings.concatenate(parts)
-    found = rs.ranking.choose_n_groups(votes, most=3, n_starts=1, random_state=0)
-    assert found.n_groups < 3
-    assert not found.is_clear
+    for rankings, model, expected in (
+        (raters[0], rs.Mallows(), 2),
+        (votes, None, 2),
+        (one, None, 1),
+    ):
+        bic = [
+            rs.RankingMixture(model, n, n_starts=1, random_state=0).fit(rankings).bic_
+            for n in range(1, 4)
+        ]
+        assert 1 + np.argmin(bic) == expected
 
 
 def test_there_are_no_more_groups_than_raters():
-    options = {"n_starts": 1, "random_state": 0}
-    few = rs.Rankings.from_orders([ABCD, ABCD, ABCD[::-1]], items=ABCD)
-    found = rs.ranking.choose_n_groups(few, rs.Mallows(), **options)
-    assert len(found.bic) == 3
-    # Weights that add up to a fraction of a rater.
-    parts = rs.Rankings.from_orders([ABCD, ABCD[1:], ABCD[::-1]], items=ABCD, weights=[0.3] * 3)
-    assert rs.ranking.choose_n_groups(parts, **options).n_groups == 1
-    # Ten times 0.1 is a bit less than 1, three times over.
+    # Weights that add up to a fraction of a rater; ten times 0.1 is a bit less than 1.
     orders = [ABCD, ABCD[1:], ABCD[::-1]]
-    tenths = rs.Rankings.from_orders(orders * 10, items=ABCD, weights=[0.1] * 30)
-    assert rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(tenths).n_groups == 3
-
-
-def test_aic_is_twice_the_parameters_less_the_log_likelihood():
-    found = GroupChoice(1, None, np.array([-20.0, -16.0]), np.array([2, 5]), np.array([46.0, 48.0]))
-    assert found.aic.tolist() == [44, 42]
-    assert found.n_groups_aic == 2
+    for weight, n_groups in ((0.1, 3), (0.03, 1)):
+        parts = rs.Rankings.from_orders(orders * 10, items=ABCD, weights=[weight] * 30)
+        mixture = rs.RankingMixture(n_groups=n_groups, n_starts=1, random_state=0)
+        assert len(mixture.fit(parts).models_) == n_groups
+        with pytest.raises(rs.InputError) as error:
+            mixture.set_params(n_groups=n_groups + 1).fit(parts)
+        assert error.value.parameter == "n_groups"

@@ -1,11 +1,11 @@
 from .board import Leaderboard as Leaderboard
 from .davidson_luce import DavidsonLuce as DavidsonLuce
 from .fit import leaderboard as leaderboard
-from .page import render_board as render_board, save_board as save_board
-from .raters import (
+from .misfit import (
     RaterAgreement as RaterAgreement,
     rater_agreement as rater_agreement,
 )
+from .page import render_board as render_board, save_board as save_board
 from .rows import (
     Comparison as Comparison,
     Difference as Difference,

@@ -23,7 +23,6 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
-from rankshot.leaderboards.evidence import find_covariance
 from rankshot.leaderboards.pair_models import PairLikelihood
 from rankshot.ranking.checks import (
     are_votes,
@@ -33,7 +32,7 @@ from rankshot.ranking.checks import (
 )
 from rankshot.ranking.construction import Groups, count_places
 from rankshot.ranking.matrices import completed_orders
-from rankshot.ranking.models.information import find_flat, maximize_worths
+from rankshot.ranking.models.information import find_covariance, find_flat, maximize_worths
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings, require_rankings
@@ -398,7 +397,7 @@ class Likelihood:
 def build_likelihood(rankings: Rankings, sizes: Ints) -> Likelihood | PairLikelihood:
     """Return the likelihood of rankings; that of pairs has no sums over sets."""
     if sizes[-1] <= 2 and are_votes(rankings):
-        return PairLikelihood.of(rankings, has_ties=sizes.size > 1)
+        return PairLikelihood(rankings, has_ties=sizes.size > 1)
     return Likelihood(rankings, sizes)
 
 

@@ -34,7 +34,7 @@ Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks. Review of Econo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
 from rankshot.core.newton import Point, maximize
-from rankshot.ranking.models.information import invert_information, variances_of_differences
-from rankshot.ranking.models.plackett_luce_stages import Gradients
+from rankshot.ranking.models.information import WorthLikelihood, variances_of_differences
 from rankshot.ranking.models.robust_errors import Units
 
 Floats = NDArray[np.float64]
@@ -122,41 +121,6 @@ def allow_looks(kind: str, covariance: Floats) -> Looks:
 # ---- Score tests
 
 
-class ModelLikelihood(Protocol):
-    """A log-likelihood of ``size`` parameters: the log-worths of ``n_items``, then others."""
-
-    n_items: int
-    size: int
-
-    def evaluate(self, b: Floats, /) -> Point:
-        """Return the log-likelihood and its gradient."""
-
-    def information(self, b: Floats, /) -> Floats:
-        """Return minus the matrix of second derivatives."""
-
-    def row_gradients(self, b: Floats, /) -> Gradients:
-        """Return the derivatives of each row, whatever its weight."""
-
-
-def find_covariance(
-    likelihood: ModelLikelihood, parameters: Floats, ridge: Floats, labels: tuple[str, ...]
-) -> Floats:
-    """Return the covariance of all parameters, and 0 for those that no row tells anything about.
-
-    Log-worths add up to zero. ``labels`` name the items and covariates, for messages.
-    """
-    C, information = likelihood.n_items, likelihood.information(parameters)
-    information[np.diag_indices(likelihood.size)] += np.where(
-        np.arange(likelihood.size) < C, 0.0, ridge
-    )
-    kept = np.flatnonzero((np.arange(likelihood.size) < C) | (np.diag(information) > 0))
-    found = np.zeros_like(information)
-    found[np.ix_(kept, kept)] = invert_information(
-        information[np.ix_(kept, kept)], labels[:C], float(ridge[0]), labels
-    )
-    return found
-
-
 class Score(NamedTuple):
     """A signed statistic, in normal standard errors, and the error of the difference under it."""
 
@@ -170,7 +134,7 @@ class ScoreTests:
 
     Attributes
     ----------
-    likelihood : ModelLikelihood
+    likelihood : WorthLikelihood
     parameters : ndarray
         Those of the fit without a fixed difference.
     ridge : float
@@ -183,7 +147,7 @@ class ScoreTests:
         That of the log-worths.
     """
 
-    likelihood: ModelLikelihood
+    likelihood: WorthLikelihood
     parameters: Floats
     ridge: Floats
     units: tuple[Units, ...]
@@ -208,51 +172,42 @@ class ScoreTests:
 
     def _fit(self, item: int, other: int, difference: float) -> tuple[float, Floats, float, Floats]:
         """Return the score, its direction free of other parameters, its variance, and the fit."""
-        likelihood, ridge, n = self.likelihood, self.ridge, self.parameters.size
-        kept = np.delete(np.arange(n), item)
-        same = int(np.flatnonzero(kept == other)[0])
+        likelihood, ridge, same = self.likelihood, self.ridge, other - (other > item)
 
         def expand(some: Floats) -> Floats:
-            b = np.empty(n)
-            b[kept] = some
-            b[item] = some[same] + difference
-            return b
+            return np.insert(some, item, some[same] + difference)
+
+        def fold(rows: Floats) -> Floats:
+            """Rows of the free parameters: the item moves with the other one."""
+            found = np.delete(rows, item, axis=0)
+            found[same] += rows[item]
+            return found
 
         def evaluate(some: Floats) -> Point:
             b = expand(some)
             point = likelihood.evaluate(b)
-            slope = point.gradient - ridge * b
-            merged = slope[kept]
-            merged[same] += slope[item]
-            return Point(point.value - float(ridge @ b**2) / 2, merged, point.value_size)
+            value = point.value - float(ridge @ b**2) / 2
+            return Point(value, fold(point.gradient - ridge * b), point.value_size)
 
-        def merge(information: Floats) -> Floats:
-            """Return the information where the item moves with the other one."""
-            found = information[np.ix_(kept, kept)]
-            crossed = information[item, kept]
-            found[same] += crossed
-            found[:, same] += crossed
-            found[same, same] += information[item, item]
-            return found
+        def inform(b: Floats) -> Floats:
+            return likelihood.information(b) + np.diag(ridge)
 
         def curvature(some: Floats) -> Floats:
-            return merge(likelihood.information(expand(some)) + np.diag(ridge))
+            return fold(fold(inform(expand(some))).T)
 
-        shift = (kept < likelihood.n_items).astype(float)
-        start = self.parameters[kept]
+        shift = (np.arange(ridge.size - 1) < likelihood.n_items - 1).astype(float)
+        start = np.delete(self.parameters, item)
         start[same] = (start[same] + self.parameters[item] - difference) / 2
         optimum = maximize(evaluate, curvature, start, invariant=shift, tol=EXACT)
         b = expand(optimum.parameters)
         score = float((likelihood.evaluate(b).gradient - ridge * b)[item])
-        information = likelihood.information(b) + np.diag(ridge)
-        crossed = information[item, kept]
-        crossed[same] += information[item, item]
-        inner = merge(information)
+        information = inform(b)
+        crossed, inner = fold(information[item]), fold(fold(information).T)
         # The likelihood does not depend on a shift of all log-worths.
         inner += np.outer(shift, shift) * (inner.trace() / shift.sum() ** 2)
-        inner[np.diag_indices(n - 1)] *= 1 + 1e-12
+        inner[np.diag_indices(shift.size)] *= 1 + 1e-12
         moved = solve(inner, crossed, assume_a="pos", check_finite=False)
-        direction = -expand_direction(moved, kept, item, same)
+        direction = -np.insert(moved, item, moved[same])
         direction[item] += 1.0
         return score, direction, float(information[item, item] - crossed @ moved), b
 
@@ -274,13 +229,6 @@ class ScoreTests:
         if reach == 1:
             ends = estimate, estimate + side
         return float(brentq(excess, *ends, xtol=0.005)) if excess(ends[0]) > 0 else ends[0]
-
-
-def expand_direction(moved: Floats, kept: NDArray[np.intp], item: int, same: int) -> Floats:
-    """Return a direction of the free parameters as one of all, in which two items move together."""
-    found = np.empty(kept.size + 1)
-    found[kept], found[item] = moved, moved[same]
-    return found
 
 
 def _sum_units(slopes: Floats, units: Units) -> tuple[float, float]:

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtrit
 
@@ -24,21 +23,24 @@ from rankshot.core.validation import (
 )
 from rankshot.leaderboards.board import ELO_MEAN, Leaderboard
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
-from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_covariance
-from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
+from rankshot.leaderboards.evidence import ScoreTests
+from rankshot.leaderboards.pair_models import PairLikelihood, fit_matches
 from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
-from rankshot.ranking.models.information import find_one_sided
+from rankshot.ranking.models.information import (
+    WorthLikelihood,
+    find_covariance,
+    find_one_sided,
+)
 from rankshot.ranking.models.plackett_luce import (
     Likelihood as LuceLikelihood,
     PlackettLuce,
     WorthModel,
 )
-from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients
 from rankshot.ranking.models.robust_errors import (
     Units,
     centre,
@@ -239,29 +241,18 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
 class Fitted(NamedTuple):
     """What was fitted to what: a likelihood and its maximum, with the number of each vote in it.
 
-    ``ridge`` is the penalty of each parameter, and ``unit`` what it is multiplied by.
+    ``ridge`` is the penalty of each parameter, and ``unit`` what it is multiplied by. ``endless``
+    says what only the penalty holds.
     """
 
-    model: WorthModel | MatchModel
     rankings: Rankings
     number: NDArray[np.intp]
-    likelihood: ModelLikelihood
+    likelihood: WorthLikelihood
     parameters: Floats
     ridge: Floats
     unit: Floats
-
-
-class _LuceLikelihood(LuceLikelihood):
-    """The Plackett-Luce log-likelihood of rankings, with the derivatives of each of them."""
-
-    def __init__(self, rankings: Rankings) -> None:
-        super().__init__(rankings)
-        self._rankings = rankings
-        self.size = self.n_items = rankings.n_items
-
-    def row_gradients(self, b: Floats) -> Gradients:
-        """Return the derivatives of each ranking."""
-        return find_gradients(self._rankings, b)
+    tie_parameter: float
+    endless: str = ""
 
 
 def _fit(
@@ -281,13 +272,13 @@ def _fit(
     # Without a cycle of wins, nothing limits the tie parameter: a tie is no sign of equal worths.
     limits = ties != "outcome" or connected_components(wins, connection="strong")[0] < len(wins)
     before = wins + tied if limits and ties != "ignore" else wins
-    one_sided, described = find_one_sided(before, votes.rankings.items)
+    one_sided, sides, described = find_one_sided(before, votes.rankings.items)
     has_order = ~votes.rankings.rows_with_ties
     if votes.are_pairs and ties == "ignore" and has_order.any():
         votes = votes.select(has_order)
     found = _fit_model(votes, model, ties, is_connected=not described)
-    told: list[str] = [_describe_names(found.model.items_)]
-    described = "; ".join(filter(None, (described, getattr(found.model, "endless_", ""))))
+    told: list[str] = [_describe_names(found.rankings.items)]
+    described = "; ".join(filter(None, (described, found.endless)))
     told.append(
         f"some items always won, always lost or were not compared ({described}). Their ratings are "
         "not finite without the penalty of the model; which items are better and their ranks hold"
@@ -300,21 +291,19 @@ def _fit(
     for text in filter(None, told):
         warnings.warn(text, stacklevel=4)
     V *= np.outer(found.unit, found.unit)
-    fitted, C, w = found.model, len(found.model.items_), votes.rankings.weights
+    items, w = found.rankings.items, votes.rankings.weights
+    C, values = len(items), found.unit * found.parameters
     # A weight that is a whole number counts votes.
     step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
     tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step, V[:C, :C])
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
     effects = {
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
-        for k, (name, value) in enumerate(
-            zip(votes.names, getattr(fitted, "coef_", ()), strict=True), C
-        )
+        for k, (name, value) in enumerate(zip(votes.names, values[C:], strict=False), C)
     }
-    theta = fitted.log_worths_
     return Leaderboard(
-        items=fitted.items_,
-        log_worths=theta,
+        items=items,
+        log_worths=values[:C] - values[:C].mean(),
         covariance=V[:C, :C],
         degrees=degrees[:C],
         votes=counts,
@@ -323,12 +312,12 @@ def _fit(
         weight=weight,
         counted="vote" if votes.are_pairs else "ranking",
         n_raters=n_raters,
-        tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
+        tie_parameter=found.tie_parameter,
         effects=effects,
         thin={},
         tests=tests,
         places=np.arange(C),
-        one_sided=_find_sides(before),
+        one_sided=sides,
         warnings=tuple(filter(None, told)),
         categories={},
         source=votes,
@@ -339,41 +328,32 @@ def _fit(
 def _fit_model(votes: Votes, model: WorthModel, ties: Ties, *, is_connected: bool) -> Fitted:
     is_fitted = hasattr(model, "log_worths_")
     merged, number = merge_copies(votes.rankings)
-    likelihood: ModelLikelihood
     if votes.names or (ties == "half" and merged.has_ties):
         if is_fitted:
             raise InputError("model", type(model).__name__, "is fitted, without half wins for ties")
         rows = votes.rankings if votes.names else merged
         X = votes.covariates if votes.names else np.empty((len(merged), 0))
         has_ties = ties == "outcome" and rows.has_ties
-        match = MatchModel(votes.names, has_ties=has_ties, penalty=model.regularization)
-        match.fit(rows, X, is_connected=is_connected)
+        *fit, endless = fit_matches(
+            rows, X, votes.names,
+            has_ties=has_ties, penalty=model.regularization, is_connected=is_connected,
+        )  # fmt: skip
         number = np.arange(len(rows)) if votes.names else number
-        fit = match.likelihood_, match.parameters_, match.ridge_, match.unit_
-        return Fitted(match, rows, number, *fit)
+        tie_parameter = float(np.exp(fit[1][-1])) if has_ties else 0.0
+        return Fitted(rows, number, *fit, tie_parameter, endless)
     fitted = model if is_fitted else clone(model).fit(merged)
-    values = fitted.log_worths_
+    values, deltas = fitted.log_worths_, getattr(fitted, "tie_parameters_", {})
+    likelihood: WorthLikelihood
     if isinstance(fitted, DavidsonLuce):
-        values = np.append(values, np.log([*fitted.tie_parameters_.values()]))
-        likelihood = build_davidson(merged, np.array([1, *fitted.tie_parameters_]))
+        values = np.append(values, np.log([*deltas.values()]))
+        likelihood = build_davidson(merged, np.array([1, *deltas]))
     elif votes.are_pairs:
-        likelihood = PairLikelihood.of(merged, has_ties=False)
+        likelihood = PairLikelihood(merged, has_ties=False)
     else:
-        likelihood = _LuceLikelihood(merged)
+        likelihood = LuceLikelihood(merged)
     ridge = np.where(np.arange(values.size) < merged.n_items, fitted.regularization, 0.0)
-    return Fitted(fitted, merged, number, likelihood, values, ridge, np.ones(values.size))
-
-
-def _find_sides(before: Floats) -> NDArray[np.int8]:
-    """Return 1 for items that lost to none of another group, -1 if they beat none, and else 0."""
-    _, label = connected_components(csr_array(before), connection="strong")
-    apart = (before > 0) & (label[:, None] != label)
-    loses, wins = (np.isin(label, label[apart.any(axis=axis)]) for axis in (0, 1))
-    sizes = np.bincount(label)
-    # Most items are the ones that others are compared with.
-    is_main = (label == np.argmax(sizes)) & (sizes.max() > 1)
-    sides = np.where(wins & ~loses, 1, np.where(loses & ~wins, -1, 0))
-    return np.where(is_main, 0, sides).astype(np.int8)
+    unit, tie_parameter = np.ones(values.size), deltas.get(2, 0.0)
+    return Fitted(merged, number, likelihood, values, ridge, unit, tie_parameter)
 
 
 def _find_errors(

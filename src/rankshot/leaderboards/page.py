@@ -18,8 +18,7 @@ from rankshot.core import open_csv_writer
 from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file, require_ending
 from rankshot.leaderboards.board import Leaderboard
-from rankshot.leaderboards.misfit import LEAST_VOTES
-from rankshot.leaderboards.raters import rater_agreement
+from rankshot.leaderboards.misfit import LEAST_VOTES, rater_agreement
 from rankshot.leaderboards.rows import Standing
 from rankshot.pages.page import (
     Card,

@@ -8,7 +8,7 @@ covariates x of the match (a minus b). Where a tie is an outcome, as in Davidson
 
 from __future__ import annotations
 
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,43 +31,23 @@ class PairLikelihood:
 
     Parameters
     ----------
-    first, second : ndarray of int
-        The numbers of the two items of each vote.
-    sign : ndarray
-        1 if the first one won, -1 if the second one did, 0 for a tie.
-    weights : ndarray
-    n_items : int
+    votes : Rankings
+        The winner first, or the two tied.
     X : ndarray of shape (votes, covariates), optional
     has_ties : bool
         Whether a tie is an outcome; otherwise it is half a win for each item.
     """
 
-    def __init__(
-        self,
-        first: Ints,
-        second: Ints,
-        sign: Floats,
-        weights: Floats,
-        n_items: int,
-        X: Floats | None = None,
-        *,
-        has_ties: bool,
-    ) -> None:
-        self.n_items, self._weights, self._sign = n_items, weights, sign
-        self._first, self._second = first.astype(np.intp), second.astype(np.intp)
-        self._tied = (sign == 0).astype(float)
-        self._X = np.empty((sign.size, 0)) if X is None else X
-        self._of_X = slice(n_items, n_items + self._X.shape[1])
+    def __init__(self, votes: Rankings, X: Floats | None = None, *, has_ties: bool) -> None:
+        self._first, self._second = votes.codes.reshape(-1, 2).T.astype(np.intp)
+        self.n_items, self._weights = votes.n_items, votes.weights
+        # 1 if the first one won, 0 for a tie.
+        self._sign = (~votes.rows_with_ties).astype(np.float64)
+        self._X = np.empty((len(votes), 0)) if X is None else X
+        self._of_X = slice(self.n_items, self.n_items + self._X.shape[1])
         self._has_ties = has_ties
         self.size = self._of_X.stop + has_ties
         self._last: tuple[Floats, tuple[Floats, ...]] | None = None
-
-    @classmethod
-    def of(cls, votes: Rankings, X: Floats | None = None, *, has_ties: bool) -> Self:
-        """Return the log-likelihood of votes, the winner first or the two tied."""
-        first, second = votes.codes.reshape(-1, 2).T
-        sign = (~votes.rows_with_ties).astype(np.float64)
-        return cls(first, second, sign, votes.weights, votes.n_items, X, has_ties=has_ties)
 
     def _predict(self, b: Floats) -> tuple[Floats, ...]:
         """Return d, P(a) - P(b), P(tie) and the logarithm of the sum that they are divided by."""
@@ -83,12 +63,12 @@ class PairLikelihood:
     def _slopes(self, b: Floats) -> tuple[Floats, Floats]:
         """Return the derivatives of each vote in d, and in the log of the tie parameter."""
         _, lead, tie, _ = self._predict(b)
-        return (self._sign - lead) / 2, self._tied - tie
+        return (self._sign - lead) / 2, 1 - self._sign - tie
 
     def evaluate(self, b: Floats) -> Point:
         """Return the log-likelihood and its gradient."""
         d, _, _, log_total = self._predict(b)
-        own = self._sign * d / 2 + (self._tied * b[-1] if self._has_ties else 0.0)
+        own = self._sign * d / 2 + ((1 - self._sign) * b[-1] if self._has_ties else 0.0)
         slope, of_tie = self._slopes(b)
         gradient = self._add_up(self._weights * slope)
         if self._has_ties:
@@ -147,86 +127,66 @@ class PairLikelihood:
         return Gradients(found, np.zeros(n), np.zeros(self.size))
 
 
-class MatchModel:
-    """Worths, coefficients of covariates and a tie parameter of votes, fitted together.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The covariates.
-    has_ties : bool
-        Whether a tie is an outcome; otherwise it is half a win for each item.
-    penalty : float
-        η in the penalty η/2 Σ θ² on log-worths, and on coefficients in units of the size of their
-        covariates. With covariates there is none if the maximum exists without.
+class Matches(NamedTuple):
+    """The fit of worths, coefficients of covariates and a tie parameter to votes.
 
     Attributes
     ----------
-    items_ : tuple of str
-    log_worths_ : ndarray
-    coef_ : ndarray
-        The coefficient of each covariate.
-    tie_parameters_ : dict
-        δ for ties of two items, if a tie is an outcome.
-    endless_ : str
+    likelihood : PairLikelihood
+        In units of the sizes of covariates.
+    parameters, ridge, unit : ndarray
+        Its maximum, the penalty of each parameter, and what it is multiplied by.
+    endless : str
         Which covariates only the penalty holds; "" if there are none.
-    likelihood_, parameters_, ridge_, unit_
-        The likelihood in units of the sizes of covariates, its maximum, the penalty of each
-        parameter, and what it is multiplied by.
     """
 
-    def __init__(self, names: tuple[str, ...], *, has_ties: bool, penalty: float) -> None:
-        self.names, self.has_ties, self.penalty = names, has_ties, penalty
+    likelihood: PairLikelihood
+    parameters: Floats
+    ridge: Floats
+    unit: Floats
+    endless: str
 
-    def fit(self, votes: Rankings, X: Floats, *, is_connected: bool) -> Self:
-        """Fit votes; rows of ``X`` are of the first item in each vote minus the second."""
-        scale = np.sqrt((X**2).mean(axis=0))
-        if (flat := ~(scale > 0)).any():
-            raise InputError("covariates", self.names[int(flat.argmax())], "is 0 in all votes")
-        C = votes.n_items
-        likelihood = PairLikelihood.of(votes, X / scale, has_ties=self.has_ties)
-        self.endless_ = ""
-        eta = 0.0 if self.names and is_connected else self.penalty
-        if self.names:
-            self._require_told_apart(likelihood)
-        b = self._maximize(likelihood, eta)
-        if self.names and not eta:
-            self.endless_ = self._find_endless(likelihood, b)
-        if self.endless_:
-            eta = self.penalty
-            b = self._maximize(likelihood, eta)
-        self.ridge_ = self._spread(likelihood, eta)
-        self.likelihood_, self.parameters_ = likelihood, b
-        self.unit_ = np.concatenate([np.ones(C), 1 / scale, np.ones(int(self.has_ties))])
-        self.items_, self.log_worths_ = votes.items, b[:C] - b[:C].mean()
-        self.coef_ = b[C : C + scale.size] / scale
-        self.tie_parameters_ = {2: float(np.exp(b[-1]))} if self.has_ties else {}
-        return self
 
-    def _spread(self, likelihood: PairLikelihood, eta: float) -> Floats:
-        """Return the penalty of each parameter; a tie parameter has none."""
-        ridge = np.full(likelihood.size, eta)
-        ridge[likelihood.size - self.has_ties :] = 0.0
-        return ridge
+def fit_matches(
+    votes: Rankings,
+    X: Floats,
+    names: tuple[str, ...],
+    *,
+    has_ties: bool,
+    penalty: float,
+    is_connected: bool,
+) -> Matches:
+    """Fit votes; rows of ``X`` are of the first item in each vote minus the second.
 
-    def _maximize(self, likelihood: PairLikelihood, eta: float) -> Floats:
-        return maximize_worths(likelihood, self._spread(likelihood, eta)).parameters
+    The ``penalty`` is η in η/2 Σ θ² on log-worths, and on coefficients in units of the size of
+    their covariates. With covariates there is none if the maximum exists without.
+    """
+    scale = np.sqrt((X**2).mean(axis=0))
+    if (flat := ~(scale > 0)).any():
+        raise InputError("covariates", names[int(flat.argmax())], "is 0 in all votes")
+    likelihood = PairLikelihood(votes, X / scale, has_ties=has_ties)
+    if found := _find_flat_names(likelihood, np.zeros(likelihood.size), names):
+        raise InputError(
+            "covariates", ", ".join(found), "cannot be told from the items or each other",
+            hint="one follows from the others: leave out one covariate",
+        )  # fmt: skip
+    # A tie parameter has no penalty.
+    is_held = np.arange(likelihood.size) < likelihood.size - has_ties
+    ridge = np.where(is_held, 0.0 if names and is_connected else penalty, 0.0)
+    b = maximize_worths(likelihood, ridge).parameters
+    endless = [] if ridge.any() else _find_flat_names(likelihood, b, names)
+    if endless:
+        ridge = np.where(is_held, penalty, 0.0)
+        b = maximize_worths(likelihood, ridge).parameters
+    unit = np.concatenate([np.ones(votes.n_items), 1 / scale, np.ones(int(has_ties))])
+    text = f"covariates explain votes completely: {quote_names(endless)}" if endless else ""
+    return Matches(likelihood, b, ridge, unit, text)
 
-    def _require_told_apart(self, likelihood: PairLikelihood) -> None:
-        """Raise for covariates that are combinations of one another, or of the items."""
-        C, flat = likelihood.n_items, find_flat(likelihood, np.zeros(likelihood.size))
-        for direction in flat.T:
-            of_x = np.abs(direction[C : C + len(self.names)]) > SHARE
-            if of_x.any():
-                found = [name for name, has in zip(self.names, of_x, strict=True) if has]
-                raise InputError(
-                    "covariates", ", ".join(found), "cannot be told from the items or each other",
-                    hint="one follows from the others: leave out one covariate",
-                )  # fmt: skip
 
-    def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:
-        """Return which covariates explain some votes completely: their effects have no limit."""
-        of_names = slice(likelihood.n_items, likelihood.n_items + len(self.names))
-        of_x = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
-        found = [name for name, part in zip(self.names, of_x, strict=True) if part > SHARE]
-        return f"covariates explain votes completely: {quote_names(found)}" if found else ""
+def _find_flat_names(likelihood: PairLikelihood, b: Floats, names: tuple[str, ...]) -> list[str]:
+    """Covariates in directions without curvature: their effects have no limit."""
+    if not names:
+        return []
+    of_names = slice(likelihood.n_items, likelihood.n_items + len(names))
+    parts = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
+    return [name for name, part in zip(names, parts, strict=True) if part > SHARE]

@@ -22,11 +22,7 @@ from .models.mallows import (
     Mallows as Mallows,
     mallows_log_normalizer as mallows_log_normalizer,
 )
-from .models.mixture import (
-    GroupChoice as GroupChoice,
-    RankingMixture as RankingMixture,
-    choose_n_groups as choose_n_groups,
-)
+from .models.mixture import RankingMixture as RankingMixture
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .ranking_files import (
     read_rankings as read_rankings,

@@ -14,6 +14,7 @@ from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import row_starts
+from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -50,15 +51,20 @@ def require_estimable(rankings: Rankings) -> None:
         )
 
 
-def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.bool_], str]:
-    """Mask of the items that do not both win and lose against the largest group of those that do.
+def find_one_sided(
+    before: Floats, items: tuple[str, ...]
+) -> tuple[NDArray[np.bool_], NDArray[np.int8], str]:
+    """Items that do not both win and lose against the largest group of those that do.
 
-    ``before[i, j]`` is positive where item i came before j. The text says which are never placed
-    before, or never after, others; "" if there are none.
+    ``before[i, j]`` is positive where item i came before j. After a mask of these items, there are
+    1 for items that lost to none of another group, -1 for those that beat none, and 0 for others.
+    The text says which are never placed before, or never after, others; "" if there are none.
     """
     count, label = connected_components(csr_array(before), connection="strong")
+    wins, loses, _ = _find_ends(csr_array(before), label)
     text = _describe_groups(csr_array(before), label, items) if count > 1 else ""
-    return np.asarray(label != np.argmax(np.bincount(label))), text
+    is_apart = np.asarray(label != np.argmax(np.bincount(label)))
+    return is_apart, wins.astype(np.int8) - loses, text
 
 
 def _count_neighbours(every: Rankings) -> tuple[csr_array, int]:
@@ -88,22 +94,30 @@ def without_cut_ties(rankings: Rankings) -> Rankings:
     return rankings[kept].top(lengths[kept])
 
 
+def _find_ends(
+    before: csr_array, label: NDArray[np.int32]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Items of groups that came before others, or after others; and of those compared with none.
+
+    The largest group is left out: most items are the ones that others are compared with.
+    """
+    winner, loser = (label[ends] for ends in before.nonzero())
+    apart, sizes = winner != loser, np.bincount(label)
+    wins, loses = (np.bincount(x[apart], minlength=sizes.size) > 0 for x in (winner, loser))
+    others = (label != np.argmax(sizes)) | (sizes.max() == 1)
+    return wins[label] & others, loses[label] & others, ~(wins | loses)[label] & others
+
+
 def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[str, ...]) -> str:
     """Groups of items at the ends, or compared with no others, in words."""
-    winner, loser = (label[ends] for ends in before.nonzero())
-    apart = winner != loser
-    sizes = np.bincount(label)
-    loses, wins = (np.bincount(x[apart], minlength=sizes.size) > 0 for x in (loser, winner))
-    # Name the items outside the largest group, not those in it.
-    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
+    wins, loses, alone = _find_ends(before, label)
     parts: list[str] = []
     for ends, text in (
         (wins & ~loses, "nothing else was placed before"),
         (loses & ~wins, "nothing else was placed after"),
-        (~wins & ~loses, "nothing else was compared with"),
+        (alone, "nothing else was compared with"),
     ):
-        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
-        if names:
+        if names := [items[i] for i in np.flatnonzero(ends)]:
             parts.append(f"{text} {quote_names(names)}")
     return "; ".join(parts)
 
@@ -119,6 +133,9 @@ class WorthLikelihood(Protocol):
 
     def information(self, b: Floats, /) -> Floats:
         """Minus the matrix of second derivatives."""
+
+    def row_gradients(self, b: Floats, /) -> Gradients:
+        """Derivatives of each row, whatever its weight."""
 
 
 def maximize_worths(
@@ -152,6 +169,25 @@ def find_flat(likelihood: WorthLikelihood, values: Floats) -> Floats:
 
 
 # ---- Covariances
+
+
+def find_covariance(
+    likelihood: WorthLikelihood, parameters: Floats, ridge: Floats, labels: tuple[str, ...]
+) -> Floats:
+    """Covariance of all parameters, and 0 for those that no row tells anything about.
+
+    Log-worths add up to zero. ``labels`` name the items and covariates, for messages.
+    """
+    C, information = likelihood.n_items, likelihood.information(parameters)
+    information[np.diag_indices(likelihood.size)] += np.where(
+        np.arange(likelihood.size) < C, 0.0, ridge
+    )
+    kept = np.flatnonzero((np.arange(likelihood.size) < C) | (np.diag(information) > 0))
+    found = np.zeros_like(information)
+    found[np.ix_(kept, kept)] = invert_information(
+        information[np.ix_(kept, kept)], labels[:C], float(ridge[0]), labels
+    )
+    return found
 
 
 def invert_information(

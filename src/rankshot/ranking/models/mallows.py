@@ -13,7 +13,7 @@ order, in g steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,13 @@ from rankshot.core.validation import (
     require_whole_number,
     require_whole_numbers,
 )
-from rankshot.ranking.checks import refuse_partial, require_one_subject, require_sample_length
+from rankshot.ranking.checks import (
+    keep_counted,
+    merge_copies,
+    refuse_partial,
+    require_one_subject,
+    require_sample_length,
+)
 from rankshot.ranking.consensus.kemeny import METHODS, kemeny
 from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.construction import count_places
@@ -69,9 +75,7 @@ class Mallows(Estimator):
     ----------
     items_ : tuple of str
     center_ : tuple of str
-        The centre π₀: all items, best first. For top-K rankings it is often not unique: items that
-        no ranking lists, and others, can change places without changing the likelihood. One of the
-        best orders is returned.
+        The centre π₀: all items, best first; for top-K rankings one of several (see the notes).
     spread_ : float
         The spread λ; infinite if all rankings agree with the centre.
     mode_ : tuple of str
@@ -85,8 +89,10 @@ class Mallows(Estimator):
     in the consensus. The centre is then close to the maximum-likelihood centre, but not always
     equal to it.
 
-    The maximum-likelihood centre of top-K lists is not unique: the order of the items that no list
-    contains has no influence on the likelihood. These items are sorted by name, after all others.
+    The maximum-likelihood centre of top-K lists is often not unique, and one of the best orders is
+    returned. The order of the items that no list contains has no influence on the likelihood: they
+    are sorted by name, after all others. Listed items can often change places as well: there were
+    several best orders in each of 54 small fits to lists with K = 2.
 
     References
     ----------
@@ -131,8 +137,10 @@ class Mallows(Estimator):
         """
         rankings = require_one_subject(rankings)
         center = self._find_center(rankings)
-        sums = MallowsStatistics(rankings, center).add_up(rankings.weights)
-        return self._fit_spread(rankings.items, center, sums)
+        statistics = MallowsStatistics(merge_copies(keep_counted(rankings))[0], center)
+        self._with_center(rankings.items, center, best_spread(statistics))
+        self.log_likelihood_ = float(statistics.weights @ statistics.log_prob(self.spread_))
+        return self
 
     def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
         require_choice("method", self.method, (*METHODS, "borda"))
@@ -140,13 +148,6 @@ class Mallows(Estimator):
         if self.method == "borda":
             return average_order(rankings)
         return cast("tuple[str, ...]", kemeny(rankings, self.method).order)
-
-    def _fit_spread(
-        self, items: tuple[str, ...], center: tuple[str, ...], sums: MallowsSums
-    ) -> Mallows:
-        self._with_center(items, center, best_spread(sums))
-        self.log_likelihood_ = sums.log_likelihood(self.spread_)
-        return self
 
     def _with_center(
         self, items: tuple[str, ...], center: tuple[str, ...], spread: float
@@ -248,25 +249,6 @@ def pole_remainder(x: Floats) -> Floats:
     return np.where(small, series, direct)
 
 
-class CutTies(NamedTuple):
-    """Ties of one size of which the same number, ``taken``, belongs to the first K.
-
-    ``passed[t, i]`` counts the items outside the tie, still unplaced, that the centre prefers to
-    the tie's i-th item; ties are sorted by the centre. ``weights`` are those of their rankings.
-    """
-
-    taken: int
-    passed: Ints
-    weights: Floats
-
-    def merge_equal(self) -> CutTies:
-        """Merge equal ties and add up their weights; those of weight 0 are left out."""
-        counted = self.weights > 0
-        passed, which = np.unique(self.passed[counted], axis=0, return_inverse=True)
-        weights = np.bincount(which.ravel(), self.weights[counted], minlength=len(passed))
-        return CutTies(self.taken, passed, weights.astype(float))
-
-
 class MallowsStatistics:
     """What the probability of each ranking depends on, given the centre.
 
@@ -274,6 +256,10 @@ class MallowsStatistics:
     ----------
     distance : ndarray of shape (n,)
         Σ V_j, without pairs of items of one tie, and without ties that K cuts.
+    cuts : list of (rows, taken, passed)
+        Ties of one size of which the same number, ``taken``, belongs to the first K.
+        ``passed[t, i]`` counts the items outside the tie, still unplaced, that the centre prefers
+        to the tie's i-th item; ties are sorted by the centre.
     """
 
     def __init__(self, rankings: Rankings, center: tuple[str, ...]) -> None:
@@ -281,8 +267,8 @@ class MallowsStatistics:
         place = {name: i for i, name in enumerate(center)}
         rank = np.array([place[name] for name in rankings.items])
         n = len(rankings)
-        self.n_items = rankings.n_items
-        self.lengths = rankings.lengths
+        self.n_items, self.lengths = rankings.n_items, rankings.lengths
+        self.weights = rankings.weights
         passed = _count_passed(rankings, rank)
         groups = rankings.groups
         begin, size, row, taken = groups
@@ -291,75 +277,33 @@ class MallowsStatistics:
         tied = (size > 1) & (taken > 0)
         self.tied_taken, self.tied_row = taken[tied], row[tied]
         self.log_ways = np.bincount(row, gammaln(size + 1) - gammaln(size - taken + 1), minlength=n)
-        self.cuts: list[tuple[Ints, CutTies]] = []
+        self.cuts: list[tuple[Ints, int, Ints]] = []
         for g, m in np.unique(np.column_stack([size, taken])[groups.is_cut], axis=0).tolist():
             these = np.flatnonzero((size == g) & (taken == m))
             entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
             by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
             sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
-            weights = rankings.weights[row[these]]
-            self.cuts.append((row[these], CutTies(m, passed[sorted_entries], weights)))
+            self.cuts.append((row[these], m, passed[sorted_entries]))
 
     def log_prob(self, spread: float) -> Floats:
         """Log-probability of each ranking."""
         result = -_times(spread, self.distance)
         own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
         np.add.at(result, self.tied_row, own[self.tied_taken])
-        for rows, cut in self.cuts:
-            result[rows] += _log_drawn(spread, cut)[0]
+        for rows, taken, passed in self.cuts:
+            result[rows] += _log_drawn(spread, taken, passed)[0]
         normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
         return np.asarray(result - normalizer - self.log_ways)
 
-    def add_up(self, weights: Floats) -> MallowsSums:
-        """Sufficient statistics of all rankings, with these weights, for the spread."""
-        n = self.n_items + 1
-        return MallowsSums(
-            float(weights @ self.distance),
-            np.bincount(self.lengths, weights, minlength=n).astype(float),
-            np.bincount(self.tied_taken, weights[self.tied_row], minlength=n).astype(float),
-            float(weights @ self.log_ways),
-            [cut._replace(weights=weights[rows]).merge_equal() for rows, cut in self.cuts],
-        )
-
-
-class MallowsSums(NamedTuple):
-    """The sufficient statistics of weighted rankings for the spread, given the centre.
-
-    Attributes
-    ----------
-    distance, log_ways : float
-        The sums of those of the rankings.
-    by_length : ndarray of shape (C + 1,)
-        The weight of the rankings of each length.
-    by_tie : ndarray of shape (C + 1,)
-        The weight of the ties of which each number of items was drawn.
-    cuts : list of CutTies
-        Ties that K cuts, with their weights; equal ones are merged.
-    """
-
-    distance: float
-    by_length: Floats
-    by_tie: Floats
-    log_ways: float
-    cuts: list[CutTies]
-
-    def log_likelihood(self, spread: float) -> float:
-        """Weighted sum of `MallowsStatistics.log_prob`."""
-        n_items = len(self.by_length) - 1
-        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, n_items + 1))))
-        normalizers = mallows_log_normalizer(spread, n_items, np.arange(n_items + 1))
-        value = float(self.by_tie @ own - self.by_length @ normalizers) - self.log_ways
-        value -= float(_times(spread, np.array(self.distance)))
-        return value + sum(float(cut.weights @ _log_drawn(spread, cut)[0]) for cut in self.cuts)
-
     def slope(self, spread: float) -> float:
-        """Derivative of the log-likelihood in the spread."""
-        sizes = np.arange(1, len(self.by_length))
-        mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
+        """Derivative of the weighted log-likelihood in the spread."""
+        mean = np.append(0.0, np.cumsum(mean_passed(spread, np.arange(1, self.n_items + 1))))
         # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
-        slope = float(self.by_length @ (mean[-1] - mean[::-1]) - self.by_tie @ mean)
-        slope -= self.distance
-        return slope - sum(float(cut.weights @ _log_drawn(spread, cut)[1]) for cut in self.cuts)
+        slope = self.weights @ (mean[-1] - mean[self.n_items - self.lengths] - self.distance)
+        slope -= self.weights[self.tied_row] @ mean[self.tied_taken]
+        for rows, taken, passed in self.cuts:
+            slope -= self.weights[rows] @ _log_drawn(spread, taken, passed)[1]
+        return float(slope)
 
 
 def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
@@ -390,19 +334,19 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
     return np.asarray(entry_rank - gone)
 
 
-def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
+def _log_drawn(spread: float, taken: int, passed: Ints) -> tuple[Floats, Floats]:
     """Log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
 
     The sum goes through the tie in the centre's order. If j of the first t items were drawn, the
     next one, if drawn, passes over t - j items of the tie and over ``passed`` items outside it.
     """
-    n, size = cut.passed.shape
-    log_sum = np.full((cut.taken + 1, n), -np.inf)
+    n, size = passed.shape
+    log_sum = np.full((taken + 1, n), -np.inf)
     log_sum[0] = 0
-    mean = np.zeros((cut.taken + 1, n))
+    mean = np.zeros((taken + 1, n))
     for t in range(size):
-        j = np.arange(cut.taken)[:, None]
-        cost = cut.passed[:, t] + np.maximum(t - j, 0)
+        j = np.arange(taken)[:, None]
+        cost = passed[:, t] + np.maximum(t - j, 0)
         drawn = log_sum[:-1] - _times(spread, cost)
         total = np.logaddexp(log_sum[1:], drawn)
         with np.errstate(invalid="ignore"):
@@ -418,17 +362,17 @@ def _times(spread: float, cost: Ints | Floats) -> Floats:
         return np.where(cost > 0, spread * cost, 0.0)
 
 
-def best_spread(sums: MallowsSums) -> float:
+def best_spread(statistics: MallowsStatistics) -> float:
     """Find the root of the slope, which decreases: the log-likelihood is concave."""
-    if sums.slope(0.0) <= 0:
+    if statistics.slope(0.0) <= 0:
         return 0.0
     # So far out, only the least cost is left of the slope: 0 if all rankings agree.
-    if sums.slope(FAR) >= 0:
+    if statistics.slope(FAR) >= 0:
         return np.inf
     high = 1.0
-    while sums.slope(high) > 0:
+    while statistics.slope(high) > 0:
         high *= 2
-    return float(brentq(sums.slope, 0.0, high, xtol=1e-14, rtol=1e-14))
+    return float(brentq(statistics.slope, 0.0, high, xtol=1e-14, rtol=1e-14))
 
 
 # ---- Sampling

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from rankshot.core.errors import InputError, format_count
+from rankshot.core.errors import InputError
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import (
-    keep_counted,
-    merge_copies,
-    require_one_subject,
-)
+from rankshot.ranking.checks import keep_counted, merge_copies, require_one_subject
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows
@@ -49,7 +45,7 @@ class RankingMixture(Estimator):
     model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
-        The number of groups, G; see `choose_n_groups`.
+        The number of groups, G. The best number is the one with the smallest ``bic_``.
     n_starts : int
         The number of random starts. Each runs for a few iterations, then the better half
         continues, and so on; only the best one runs until convergence.
@@ -77,7 +73,8 @@ class RankingMixture(Estimator):
         level in every ranking share one parameter, and the centre of a Mallows model is counted
         like worths.
     bic_ : float
-        -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better.
+        -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better. It tends to
+        choose too few groups if rankings are short or few.
     n_iter_ : int
 
     Notes
@@ -139,13 +136,15 @@ class RankingMixture(Estimator):
         require_whole_number("max_iter", self.max_iter)
         require_number("tol", self.tol, above=0, below=np.inf)
         sample = merge_equal(rankings)
-        if self.n_groups > _most_groups(sample.counts):
-            raise InputError(
-                "n_groups",
-                self.n_groups,
-                f"needs at least as many raters, but there are {sample.counts.sum():g}",
-            )
-        em = EM(sample, _choose_model(self.model), self.n_groups)
+        self.n_raters_ = float(sample.counts.sum())
+        # Sums of weights are not exact.
+        if self.n_groups > max(1.0, self.n_raters_ * (1 + 1e-9)):
+            rule = f"needs at least as many raters, but there are {self.n_raters_:g}"
+            raise InputError("n_groups", self.n_groups, rule)
+        model = PlackettLuce() if self.model is None else self.model
+        if not isinstance(model, (PlackettLuce, Mallows)):
+            raise InputError("model", model, "must be PlackettLuce() or Mallows()")
+        em = EM(sample, model, self.n_groups)
         run = self._run(em)
         if not run.has_converged(self.tol):
             warn_of_convergence(
@@ -161,7 +160,6 @@ class RankingMixture(Estimator):
         self.history_ = np.array(run.history)
         self.n_iter_ = len(run.history)
         self.log_likelihood_ = state.log_likelihood
-        self.n_raters_ = float(sample.counts.sum())
         # Worths or a centre, and the spread of Mallows' model.
         n_own = int(alike_items(sample.rankings).max()) + isinstance(self.models_[0], Mallows)
         self.n_parameters_ = self.n_groups * (n_own + 1) - 1
@@ -200,17 +198,6 @@ class RankingMixture(Estimator):
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
-        joint, unit = self._log_joint_of_units(rankings)
-        possible = (joint > -np.inf).any(axis=1, keepdims=True)
-        joint = np.where(possible, joint, log_shares(self.weights_))
-        return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
-
-    def predict(self, rankings: Rankings) -> NDArray[np.intp]:
-        """Number of the most probable group, one per ranking; 0 is the largest."""
-        return np.asarray(self.predict_proba(rankings).argmax(axis=1))
-
-    def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
-        """Log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
         unit, exponents, _ = assign_units(rankings)
         log_probs = log_probs_of(self.models_, rankings)
         # A ranking of weight 0 says nothing, even if it is impossible.
@@ -218,20 +205,13 @@ class RankingMixture(Estimator):
         log_probs[exponents == 0] = 0.0
         joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
         np.add.at(joint, unit, log_probs)
-        return joint, unit
+        possible = (joint > -np.inf).any(axis=1, keepdims=True)
+        joint = np.where(possible, joint, log_shares(self.weights_))
+        return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
 
-
-def _choose_model(model: object) -> PlackettLuce | Mallows:
-    if model is None:
-        return PlackettLuce()
-    if not isinstance(model, (PlackettLuce, Mallows)):
-        raise InputError("model", model, "must be PlackettLuce() or Mallows()")
-    return model
-
-
-def _most_groups(counts: Floats) -> int:
-    """Largest number of groups for this many raters; sums of weights are not exact."""
-    return max(1, int(float(counts.sum()) * (1 + 1e-9)))
+    def predict(self, rankings: Rankings) -> NDArray[np.intp]:
+        """Number of the most probable group, one per ranking; 0 is the largest."""
+        return np.asarray(self.predict_proba(rankings).argmax(axis=1))
 
 
 # ---- EM: the two steps, and the starts
@@ -443,119 +423,3 @@ def merge_equal(rankings: Rankings) -> Sample:
     entries += csr_array((np.ones(len(kinds)), (np.arange(len(kinds)), kinds)), shape=shape)
     entries.eliminate_zeros()
     return Sample(merged, entries, np.append(alike, np.ones(len(many))))
-
-
-# ---- The number of groups
-
-
-@dataclass(frozen=True, eq=False)
-class GroupChoice:
-    """How well mixtures of 1, 2, … groups describe rankings, and the best of them.
-
-    BIC tends to choose too few groups if rankings are short or few; AIC tends to choose too many.
-    In simulations of one to three groups, the number was correct whenever both agreed.
-
-    Attributes
-    ----------
-    n_groups : int
-        The number of groups with the smallest BIC.
-    n_groups_aic : int
-        The number of groups with the smallest AIC.
-    is_clear : bool
-        Whether both are the same. Otherwise, the rankings do not determine the number of groups.
-    best : RankingMixture
-        The mixture with the smallest BIC, fitted to all rankings.
-    log_likelihood, bic, aic : ndarray
-        The values for each number of groups, from 1.
-    n_parameters : ndarray
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["tea", "milk", "wine"], ["wine", "milk", "tea"]] * 9)
-    >>> rs.ranking.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0).is_clear
-    True
-    """
-
-    n_groups: int
-    best: RankingMixture
-    log_likelihood: Floats
-    n_parameters: NDArray[np.int64]
-    bic: Floats
-
-    @property
-    def aic(self) -> Floats:
-        """-2 log-likelihood + 2 times the number of parameters: smaller is better."""
-        return 2 * (self.n_parameters - self.log_likelihood)
-
-    @property
-    def n_groups_aic(self) -> int:
-        """The number of groups with the smallest AIC."""
-        return int(self.aic.argmin()) + 1
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether BIC and AIC find the same number of groups."""
-        return self.n_groups == self.n_groups_aic
-
-    def __repr__(self) -> str:
-        """Table, one line per number of groups."""
-        verdict = f"{format_count(self.n_groups, 'group')} by BIC"
-        if not self.is_clear:
-            verdict += f", {self.n_groups_aic} by AIC: the number of groups is unclear"
-        lines = [verdict, "  groups  log-likelihood  parameters         BIC"]
-        columns = self.log_likelihood, self.n_parameters, self.bic
-        for row, (value, n, bic) in enumerate(zip(*columns, strict=True), 1):
-            lines.append(f"  {row:6}  {value:14.2f}  {n:10}  {bic:10.2f}")
-        return "\n".join(lines)
-
-
-def choose_n_groups(
-    rankings: Rankings,
-    model: PlackettLuce | Mallows | None = None,
-    most: int = 5,
-    *,
-    n_starts: int = 10,
-    random_state: Seed = None,
-) -> GroupChoice:
-    """Choose the number of groups of raters: the one with the smallest BIC.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    model : PlackettLuce or Mallows, optional
-        The model of a group; `PlackettLuce` by default.
-    most : int
-        The maximum number of groups to try; it is reduced if there are too few raters.
-    n_starts, random_state
-        As for `RankingMixture`.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["a", "b", "c", "d"], ["a", "b", "d", "c"], ["b", "a", "c", "d"],
-    ...      ["d", "c", "b", "a"], ["d", "b", "c", "a"]], weights=[20, 9, 11, 15, 5])
-    >>> rs.ranking.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0)
-    2 groups by BIC
-      groups  log-likelihood  parameters         BIC
-           1         -182.06           4      380.49
-           2         -112.02           9      260.88
-    """
-    require_whole_number("most", most)
-    rng = require_generator(random_state)
-    counted = keep_counted(require_rankings(rankings))
-    mixtures = [
-        # A copy, so that each number of groups has the same random numbers.
-        clone(RankingMixture(model, n_groups, n_starts=n_starts, random_state=rng)).fit(rankings)
-        for n_groups in range(1, min(most, _most_groups(assign_units(counted)[2])) + 1)
-    ]
-    bic = np.array([mixture.bic_ for mixture in mixtures])
-    best = int(np.argmin(bic))
-    return GroupChoice(
-        best + 1,
-        mixtures[best],
-        np.array([mixture.log_likelihood_ for mixture in mixtures]),
-        np.array([mixture.n_parameters_ for mixture in mixtures]),
-        bic,
-    )

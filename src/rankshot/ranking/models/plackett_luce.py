@@ -55,7 +55,9 @@ from rankshot.ranking.models.information import invert_information, require_esti
 from rankshot.ranking.models.plackett_luce_stages import (
     Block,
     BlockSums,
+    Gradients,
     add_up,
+    find_gradients,
     log_prob,
     split_by_width,
 )
@@ -558,7 +560,8 @@ class Likelihood:
     """
 
     def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
-        rankings = keep_counted(rankings)
+        self._rankings = rankings = keep_counted(rankings)
+        self.n_items = self.size = rankings.n_items
         keeps_sums = rankings.codes.size <= KEPT_ENTRIES
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
         if class_of is not None and class_of.max() + 1 < rankings.n_items:
@@ -598,6 +601,10 @@ class Likelihood:
         value, expected = self.value_and_expected(theta)
         size = abs(value) + float(self.wins.sum()) * (1 + span)
         return Point(value, self.wins - expected, size, self.wins + expected)
+
+    def row_gradients(self, theta: Floats) -> Gradients:
+        """Derivatives of each ranking, whatever its weight, in the log-worths of all items."""
+        return find_gradients(self._rankings, theta)
 
     def _split(self, theta: Floats) -> list[Block]:
         return [part for block in self._blocks for part in block.split(theta)]
