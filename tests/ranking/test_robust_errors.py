@@ -228,15 +228,6 @@ def test_raters_with_equal_shares_have_the_usual_correction(n):
     assert degrees == pytest.approx([n - 1])
 
 
-def test_sparse_sums_are_those_of_dense_ones(monkeypatch, tied):
-    votes = name_raters(tied, 9)
-    wanted = rs.leaderboard(votes)
-    monkeypatch.setattr("rankshot.ranking.models.robust_errors.DENSE_CELLS", 0)
-    board = rs.leaderboard(votes)
-    assert board.covariance == pytest.approx(wanted.covariance)
-    assert board.degrees == pytest.approx(wanted.degrees)
-
-
 def as_table(votes, **columns):
     pandas = pytest.importorskip("pandas")
     a, b = np.array(votes.items)[votes.codes.reshape(-1, 2)].T

@@ -334,13 +334,13 @@ def _fit_model(votes: Votes, model: WorthModel, ties: Ties, *, is_connected: boo
         rows = votes.rankings if votes.names else merged
         X = votes.covariates if votes.names else np.empty((len(merged), 0))
         has_ties = ties == "outcome" and rows.has_ties
-        *fit, endless = fit_matches(
+        fit = fit_matches(
             rows, X, votes.names,
             has_ties=has_ties, penalty=model.regularization, is_connected=is_connected,
         )  # fmt: skip
         number = np.arange(len(rows)) if votes.names else number
-        tie_parameter = float(np.exp(fit[1][-1])) if has_ties else 0.0
-        return Fitted(rows, number, *fit, tie_parameter, endless)
+        tie_parameter = float(np.exp(fit.parameters[-1])) if has_ties else 0.0
+        return Fitted(rows, number, *fit[:4], tie_parameter, fit.endless)
     fitted = model if is_fitted else clone(model).fit(merged)
     values, deltas = fitted.log_worths_, getattr(fitted, "tie_parameters_", {})
     likelihood: WorthLikelihood

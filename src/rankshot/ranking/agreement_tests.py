@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
-from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import number_labels
-from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
 
@@ -25,8 +21,6 @@ MOST_CELLS = 20_000_000
 """Permutations draw at most this many numbers; for more raters, the chi-square test holds."""
 SMALLEST = 1e-12
 """Less than this is missing to full agreement by rounding."""
-ROUNDING = 1e-9
-"""Sums of weights that are smaller than this part of what they are differences of are 0."""
 MANY_CELLS = 200_000
 """Raters times items: for more, the jackknife has fewer parts."""
 MOST_PARTS, FEW_PARTS = 200, 20
@@ -35,7 +29,9 @@ MOST_PARTS, FEW_PARTS = 200, 20
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """The agreement of raters: Kendall's W with its interval and a test, and who disagrees.
+    """The agreement of raters: Kendall's W with its interval and a test.
+
+    `summarize` tells who disagrees.
 
     Attributes
     ----------
@@ -57,14 +53,6 @@ class Agreement:
     method : {"permutation", "chi-square"}
         How the p-value is computed: by random permutations of each rater's items, or from the
         chi-square distribution.
-    mean_correlation : float
-        The mean of Kendall's correlation over pairs of raters: among the pairs of items that both
-        raters order, the share in the same order minus the share in opposite orders. It is 0 for
-        unrelated raters.
-    raters : tuple of str
-        The names of the raters; a ranking without a rater is named by its number.
-    correlations : ndarray
-        The mean correlation of each rater with the others; NaN if they order no pair in common.
 
     Examples
     --------
@@ -75,8 +63,6 @@ class Agreement:
     >>> found = rs.agreement(votes, random_state=0)
     >>> found
     W = 0.50 (95% interval 0.00 to 0.97; 0.25 by chance), p = 0.093 by permutation
-    >>> dict(zip(found.raters, found.correlations.round(2).tolist()))
-    {'ann': 0.44, 'bob': 0.22, 'cy': 0.44, 'dan': 0.0}
     """
 
     concordance: float
@@ -87,9 +73,6 @@ class Agreement:
     degrees: int
     p_value: float
     method: str
-    mean_correlation: float
-    raters: tuple[str, ...]
-    correlations: Floats
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -147,12 +130,8 @@ def agreement(
     else:
         p_value = float(chdtrc(degrees, statistic))
     W, chance, interval = _jackknife(units, blocks, level, rng)
-    same, both = _compare_with_rest(units)
-    with np.errstate(invalid="ignore"):
-        correlations, mean_correlation = same / both, float(same.sum() / both.sum())
     method = "permutation" if few else "chi-square"
-    test = W, interval, level, chance, statistic, degrees, p_value, method
-    return Agreement(*test, mean_correlation, units.names, correlations)
+    return Agreement(W, interval, level, chance, statistic, degrees, p_value, method)
 
 
 # ---- Raters
@@ -161,14 +140,12 @@ def agreement(
 class _Units(NamedTuple):
     """Raters: the places of items less the mean, and which items they compared.
 
-    ``rows`` are the numbers of the rankings that count, ``unit`` those of their raters. ``one_set``
-    tells who compared the same items in every ranking.
+    ``unit`` is the number of the rater of each ranking. ``one_set`` tells who compared the same
+    items in every ranking.
     """
 
     rankings: Rankings
-    rows: Ints
     unit: Ints
-    names: tuple[str, ...]
     deviations: Floats
     compared: NDArray[np.bool_]
     one_set: NDArray[np.bool_]
@@ -206,10 +183,9 @@ def _find_units(rankings: Rankings) -> _Units:
     whole = alone & (rankings.weights % 1 == 0)
     times = np.where(whole, rankings.weights, 1).astype(np.int64)
     rankings = replace(rankings, weights=np.where(whole, 1.0, rankings.weights))
-    rows = np.repeat(np.arange(len(rankings)), times)
-    rankings = rankings[rows]
-    number: dict[str, int] = {}
-    labels = [rater or f"ranking {row}" for row, rater in enumerate(rankings.raters)]
+    rankings = rankings[np.repeat(np.arange(len(rankings)), times)]
+    number: dict[str | int, int] = {}
+    labels = [rater or row for row, rater in enumerate(rankings.raters)]
     unit = np.array([number.setdefault(label, len(number)) for label in labels])
     n, C, codes = len(number), rankings.n_items, rankings.codes
     of_entry = unit[rankings.entry_rows]
@@ -222,54 +198,7 @@ def _find_units(rankings: Rankings) -> _Units:
     compared[unit[~rankings.is_subset]] = True
     one_set = np.ones(n, bool)
     one_set[unit[rankings.n_compared < compared.sum(axis=1)[unit]]] = False
-    return _Units(rankings, rows, unit, tuple(number), table, compared, one_set)
-
-
-def _compare_with_rest(units: _Units) -> tuple[Floats, ...]:
-    """Pairs of items in the same order less those in opposite orders, and in both.
-
-    Each is a sum over the pairs that a rater and another one order, one number per rater.
-    """
-    rankings = replace(units.rankings, lengths=units.rankings.n_listed)
-    before = precedence(rankings)
-    tables = before - before.T, before + before.T
-    n = len(units.names)
-    sums = np.array(
-        [
-            np.bincount(units.unit, rankings.weights * _sum_over_orders(rankings, t), n)
-            for t in tables
-        ]
-    )
-    every = sums[1]
-    # Less what each has in common with itself: all pairs, if there is one ranking.
-    pairs = _sum_over_orders(rankings, np.ones_like(before))
-    sums = sums - np.bincount(units.unit, rankings.weights**2 * pairs, n)
-    for rows in _find_repeated(rankings):
-        own, u = rankings[rows], units.unit[rows[0]]
-        before = precedence(own)
-        twice = own.weights**2 @ pairs[rows]
-        for i, table in enumerate((before - before.T, before + before.T)):
-            sums[i, u] += twice - own.weights @ _sum_over_orders(own, table)
-    # Rounding is not a pair in common.
-    return tuple(np.where(sums[1] > ROUNDING * every, sums, 0.0))
-
-
-def _find_repeated(rankings: Rankings) -> list[Ints]:
-    """Rows of each rater who gave several rankings."""
-    rater = number_labels(rankings.raters)
-    _, *rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(np.bincount(rater))[:-1])
-    return [own for own in rows if own.size > 1]
-
-
-def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
-    """Return, for each ranking, the sum of ``table[i, j]`` over the pairs that put i before j."""
-    result = np.zeros(len(rankings))
-    for rows in row_blocks(len(rankings), rankings.n_items):
-        by_item = np.ascontiguousarray(levels(rankings[rows]).T)
-        present = by_item != ABSENT
-        for i in range(rankings.n_items):
-            result[rows] += table[i] @ ((by_item[i] < by_item) & present[i])
-    return result
+    return _Units(rankings, unit, table, compared, one_set)
 
 
 # ---- The interval of W
@@ -288,7 +217,7 @@ def _jackknife(
     most = blocks.find_most(units.rankings)
     if not most:
         return 1.0, 1.0, (1.0, 1.0)
-    n = len(units.names)
+    n = len(units.deviations)
     n_parts = min(n, MOST_PARTS if units.deviations.size <= MANY_CELLS else FEW_PARTS)
     part = rng.permutation(n) % n_parts
     shares = np.empty(n_parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TILE_ROWS = 512
 """All pairs of this many rankings are compared at a time."""
-DENSE_ADVANTAGE = 40
-"""Comparing this many pairs of items takes as long as a cell of a table of places."""
+DENSE_ADVANTAGE = 30
+"""A dense product does this many multiplications in the time of one of a sparse product."""
 MOST_PLACES = 16_000
 """A table of the pairs of more places takes more than 1 GB."""
 
@@ -70,16 +70,17 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
            [3., 6., 0.]])
     """
     first, second = prepare_rankings(a, b, k)
-    C, (width, height) = first.n_items, (int(r.places.max(initial=0)) + 2 for r in (first, second))
-    if DENSE_ADVANTAGE * width * height < C**2:
-        return _compare_by_places(first, second, C, _hausdorff_distance)
-    step = max(1, min(TILE_ROWS, BLOCK_CELLS // C))
+    C, listed = first.n_items, max(int(r.n_listed.max(initial=1)) for r in (first, second))
+    compare, cells = _compare_pairs, C
+    if DENSE_ADVANTAGE * listed**2 < C**2 and not (first.has_ties or second.has_ties):
+        compare, cells = _compare_lists, max(C, listed**2)
+    step = max(1, min(TILE_ROWS, BLOCK_CELLS // cells))
     distance = np.empty((len(first), len(second)))
     for i in range(0, len(first), step):
         tile_a = first[i : i + step]
         for j in range(i if b is None else 0, len(second), step):
             tile_b = tile_a if b is None and i == j else second[j : j + step]
-            distance[i : i + step, j : j + step] = _compare_pairs(tile_a, tile_b)
+            distance[i : i + step, j : j + step] = compare(tile_a, tile_b)
             if b is None:
                 distance[j : j + step, i : i + step] = distance[i : i + step, j : j + step].T
     return distance
@@ -125,6 +126,46 @@ def _compare_pairs(a: Rankings, b: Rankings) -> Floats:
     return np.asarray((both - agreement) / 2 + np.maximum(ordered_a[:, None], ordered_b) - both)
 
 
+def _compare_lists(a: Rankings, b: Rankings) -> Floats:
+    """|U| + max(|S|, |T|) for every two short lists without ties.
+
+    The pairs that both lists leave out follow from the number of items that both name, A. Of the
+    others, those in opposite orders have both items in A, or one, or each in one list alone. With
+    places from 0, an item of A has a(i) items before it in list a, so Σ_A a(i) - |A|(|A| - 1)/2 of
+    them are not in A: they come after it in b.
+    """
+    (member_a, place_a), (member_b, place_b) = (_tabulate(r) for r in (a, b))
+    shared = (member_a @ member_b.T).astype(float)
+    inverted = (_count_pairs(shared) - (_sign_pairs(a) @ _sign_pairs(b).T).toarray()) / 2
+    passed = place_a @ member_b.T + member_a @ place_b.T - shared * (shared - 1)
+    apart = (a.n_listed[:, None] - shared) * (b.n_listed - shared)
+    left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
+    tied = np.maximum(_count_tied(a)[:, None], _count_tied(b)) - _count_pairs(left_by_both)
+    return np.asarray(inverted + passed + apart + tied)
+
+
+def _tabulate(rankings: Rankings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Items that each list names, and their places, as two tables."""
+    member, place = np.zeros((2, len(rankings), rankings.n_items), np.float32)
+    member[rankings.entry_rows, rankings.codes] = 1
+    place[rankings.entry_rows, rankings.codes] = rankings.places
+    return member, place
+
+
+def _sign_pairs(rankings: Rankings) -> csr_array:
+    """Signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
+    C = rankings.n_items
+    rows, columns, signs = [], [], []
+    for these, cells in rankings.lists.rows_by_size():
+        earlier, later = np.triu_indices(cells.shape[1], 1)
+        i, j = np.moveaxis(rankings.codes[cells][:, [earlier, later]].astype(np.int64), 1, 0)
+        rows.append(np.repeat(these, earlier.size))
+        columns.append((np.minimum(i, j) * C + np.maximum(i, j)).ravel())
+        signs.append(np.where(i < j, np.float32(1), np.float32(-1)).ravel())
+    data = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
+    return csr_array(data, shape=(len(rankings), C * C))
+
+
 def _count_pairs(n: int | NDArray[np.number]) -> Floats:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
@@ -136,12 +177,12 @@ def _count_tied(rankings: Rankings) -> Floats:
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
 
 
-# ---- Distances from places, and their means over the orders that ties allow
+# ---- Mean distances: over the orders that ties allow, and over pairs of rankings
 #
 # A ranking is a few places, some of them ties, and the rest after them. Whether a pair of items
-# counts depends only on the places of the two items. So for two rankings, all counts of pairs are
-# sums over the small table N[g, g']: the number of items in place g of one and in place g' of the
-# other. This takes as long for many items as for few.
+# counts in a mean over the orders that ties allow depends only on the places of the two items. So
+# for two rankings, all counts of pairs are sums over the small table N[g, g']: the number of items
+# in place g of one and in place g' of the other. This takes as long for many items as for few.
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
@@ -184,7 +225,10 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     k = C if k is None else int(k)
     if all(_is_strict_to(r, k) for r in (first, second)):
         return kendall_distance(first, None if b is None else second)
-    return _compare_by_places(first, second, k, _mean_distance)
+    distance = np.empty((len(first), len(second)))
+    for rows, columns, table, places in _count_shared(first, second, k):
+        distance[rows, columns] = _mean_distance(table, np.full(places.shape, k))
+    return distance
 
 
 def _is_strict_to(rankings: Rankings, k: int) -> bool:
@@ -213,16 +257,6 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
         largest = k_both * (2 * n_items - k_both - 1) / 2
         part = distance[rows, columns]
         np.divide(_mean_distance(table, k_both), largest, out=part, where=largest > 0)
-    return distance
-
-
-def _compare_by_places(
-    a: Rankings, b: Rankings, k: int, measure: Callable[[Floats, Ints], Floats]
-) -> Floats:
-    """Matrix of distances between rankings of all items, from tables of their places."""
-    distance = np.empty((len(a), len(b)))
-    for rows, columns, table, places in _count_shared(a, b, k):
-        distance[rows, columns] = measure(table, np.full(places.shape, k))
     return distance
 
 
@@ -327,14 +361,6 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
     n_left = table.sum(axis=(2, 3)) - k
     return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
-
-
-def _hausdorff_distance(table: Floats, _: Ints) -> Floats:
-    """|U| + max(|S|, |T|) of pairs of rankings from their tables N."""
-    after = table.sum(axis=2, keepdims=True) - np.cumsum(table, axis=2)
-    opposite = (table * (np.cumsum(after, axis=3) - after)).sum(axis=(2, 3))
-    tied_a, tied_b = (_count_pairs(table.sum(axis=axis)).sum(axis=2) for axis in (3, 2))
-    return np.asarray(opposite + np.maximum(tied_a, tied_b) - _count_pairs(table).sum(axis=(2, 3)))
 
 
 # ---- Distances of raters: between two rankings of each, and from the majority of the others

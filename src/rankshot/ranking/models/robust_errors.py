@@ -29,20 +29,17 @@ Review of Economics and Statistics 98.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.special import chdtr
 
-from rankshot.core.arrays import CACHED_CELLS, row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 
 Floats = NDArray[np.float64]
-DENSE_CELLS = 1 << 24
-"""Sums of this many numbers are dense (128 MB)."""
 ROUNDING = 1e-9
 
 
@@ -117,119 +114,85 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> Squares:
     listed, rest, worths = gradients
     n, P = units.copies.size, listed.shape[1]
     own = csr_array((listed.data**2, listed.indices, listed.indptr), listed.shape)
+    # Derivatives and their squares as one complex number: so their sums have the same cells.
+    both = np.where(own.data > 0, listed.data + 1j * own.data, 0.0)
+    pairs = csr_array((both, listed.indices, listed.indptr), listed.shape)
+
+    def add_up(weights: Floats) -> csr_array:
+        found = csr_array((weights, (units.unit, units.number)), (n, listed.shape[0])) @ pairs
+        found.sort_indices()
+        return found
+
     # The information of equal single rankings is that of one, times their number.
-    counts = [units.weights * np.sqrt(units.copies)[units.unit]]
-    if not units.weights_are_counts:
-        counts.append(units.weights**2)
-    sums = _add_up(units, units.weights, listed, n)
-    of_rest: Any = np.bincount(units.unit, rest[units.number] * units.weights, n)
+    weights_of_h = units.weights * np.sqrt(units.copies)[units.unit]
+    weights_of_q = weights_of_h if units.weights_are_counts else units.weights**2
+    sums = add_up(units.weights)
+    copies = np.repeat(units.copies, np.diff(sums.indptr))
+    h = sums.data.imag * np.sqrt(copies)
+    q = h if units.weights_are_counts else add_up(weights_of_q).data.imag
+    sums = sums.real
+    of_rest = np.bincount(units.unit, rest[units.number] * units.weights, n).astype(float)
     if rest.any():
         # A top-K list says something about all items: a rater has one share of all information.
         length = float(worths @ worths)
         whole = own.sum(axis=1) - 2 * rest * (listed @ worths) + rest**2 * length
         lengths = (sums * sums).sum(axis=1) - 2 * of_rest * (sums @ worths) + of_rest**2 * length
-        columns: list[Any] = [np.sqrt(np.maximum(lengths, 0.0))]
-        columns += [np.bincount(units.unit, whole[units.number] * each, n) for each in counts]
-        tables = [column[:, None] for column in columns]
         joint = float(np.square(sums.sum(axis=0) - of_rest.sum() * worths).sum())
-        factors, degrees, ratio = _find_factors(
-            tables, np.array([joint]), np.array([weights @ whole]), units.copies
+        h, q = (
+            np.bincount(units.unit, whole[units.number] * each, n).astype(float)
+            for each in (weights_of_h, weights_of_q)
         )
-        sums, of_rest = diags_array(factors[:, 0]) @ sums, of_rest * factors[:, 0]
+        column = np.zeros(n, np.intp)
+        table = _Table(np.maximum(lengths, 0.0), h, q, units.copies, column)
+        factors, degrees, ratio = _find_factors(
+            table, np.array([joint]), np.array([weights @ whole])
+        )
+        sums, of_rest = diags_array(factors) @ sums, of_rest * factors
     else:
-        tables = [sums, *(_add_up(units, each, own, n) for each in counts)]
+        table = _Table(sums.data**2, h, q, copies, sums.indices)
         joint = np.square(sums.sum(axis=0))
-        factors, degrees, ratio = _find_factors(tables, joint, weights @ own, units.copies)
-        if isinstance(sums, np.ndarray):
-            sums *= factors
-        else:
-            sums.data *= factors
-    both = sums.T @ sums
-    both = both if isinstance(both, np.ndarray) else both.toarray()
+        factors, degrees, ratio = _find_factors(table, joint, weights @ own)
+        sums.data *= factors
+    B = np.zeros((P, P))
+    for some in row_blocks(n, P):
+        block = sums[some].toarray()
+        B += block.T @ block
     if rest.any():
         crossed = np.outer(sums.T @ of_rest, worths)
-        both = both - crossed - crossed.T + float(of_rest @ of_rest) * np.outer(worths, worths)
+        B += float(of_rest @ of_rest) * np.outer(worths, worths) - crossed - crossed.T
     # A sum of squares: one parameter is the common shift of all log-worths.
     n_squares = float(degrees.mean()) * (P - 1)
-    return Squares(
-        np.asarray(both), np.broadcast_to(degrees, P), float(chdtr(n_squares, n_squares * ratio))
-    )
+    return Squares(B, np.broadcast_to(degrees, P), float(chdtr(n_squares, n_squares * ratio)))
 
 
-def _add_up(units: Units, weights: Floats, rows: csr_array, n: int) -> Floats | csr_array:
-    """Sum of the rows of each unit: dense if that is not large, otherwise sparse."""
-    P, width = rows.shape[1], rows.nnz // rows.shape[0]
-    if n * P > DENSE_CELLS or not width or np.any(np.diff(rows.indptr) != width):
-        sums_of_units = (
-            csr_array((weights, (units.unit, units.number)), shape=(n, rows.shape[0])) @ rows
-        )
-        sums_of_units.sort_indices()
-        return sums_of_units if n * P > DENSE_CELLS else sums_of_units.toarray()
-    # Rows of equal lengths, such as those of votes, are added up without a sparse product.
-    columns, values = rows.indices.reshape(-1, width), rows.data.reshape(-1, width)
-    sums = np.zeros(n * P)
-    for some in row_blocks(units.unit.size, width):
-        number = units.number[some]
-        cells = (units.unit[some] * P)[:, None] + columns[number]
-        np.add.at(sums, cells.ravel(), (weights[some, None] * values[number]).ravel())
-    return sums.reshape(n, P)
+class _Table(NamedTuple):
+    """Cells of a sparse table of units and parameters, over all copies of the unit.
 
-
-class _Cells(NamedTuple):
-    """Cells of tables of units and parameters, those of one copy; sparse ones have their column.
-
-    The tables are s², the information h, and the variance q by chance.
+    ``squares`` are s², ``h`` is the information, and ``q`` the variance by chance.
     """
 
     squares: Floats
     h: Floats
     q: Floats
     copies: Floats
-    column: NDArray[np.int32] | None
-
-    def add(self, values: Floats, P: int) -> Floats:
-        """Sum of each column, over all copies."""
-        if self.column is None:
-            return np.asarray(self.copies @ values)
-        return np.bincount(self.column, self.copies * values, P).astype(float)
-
-    def spread(self, of_columns: Floats) -> Floats:
-        """Number of each cell's column."""
-        return of_columns if self.column is None else of_columns[self.column]
+    column: NDArray[np.integer]
 
 
-def _list_cells(tables: list[Any], copies: Floats) -> Iterator[_Cells]:
-    """Yield dense tables in blocks of rows, or what sparse ones have."""
-    s, h, q = tables[0], tables[1], tables[-1]
-    if isinstance(s, csr_array):
-        m = np.repeat(copies, np.diff(s.indptr))
-        yield _Cells(s.data**2 / m, h.data / m, q.data / m, m, s.indices)
-        return
-    for some in row_blocks(len(s), s.shape[1], CACHED_CELLS):
-        m, each = copies[some], (s[some] ** 2, h[some], q[some])
-        if m.max() > 1:
-            each = tuple(table / m[:, None] for table in each)
-        yield _Cells(*each, m, None)
-
-
-def _find_factors(
-    tables: list[Any], joint: Floats, total: Floats, copies: Floats
-) -> tuple[Floats, Floats, float]:
+def _find_factors(table: _Table, joint: Floats, total: Floats) -> tuple[Floats, Floats, float]:
     """Factors of s, degrees of freedom for each column, and a ratio.
 
-    It is that of the squares of s to what they are by chance alone.
-
-    The tables are s, the information of units and, if weights are not counts, what their squares
-    give instead; ``joint`` is the squared sum of s, and ``total`` all information, that of nobody's
-    rankings included.
+    It is that of the squares of s to what they are by chance alone. ``joint`` is the squared sum of
+    s, and ``total`` all information, that of nobody's rankings included.
     """
-    P, total = total.size, np.where(total > 0, total, 1.0)
-    sums = np.zeros((6, P))
-    for cells in _list_cells(tables, copies):
-        h, square = cells.h, cells.h**2
-        parts = cells.squares, cells.q, cells.q * h, h, square, square * h
-        sums += [cells.add(each, P) for each in parts]
-    squares, q1, qh, h1, h2, h3 = sums
+    copies, column = table.copies, table.column
+    of_one, h, q = (each / copies for each in table[:3])
+
+    def add_up(*values: Floats) -> list[Floats]:
+        """Sums of each column, over all copies."""
+        return [np.bincount(column, copies * each, total.size).astype(float) for each in values]
+
+    total, square = np.where(total > 0, total, 1.0), h**2
+    squares, q1, qh, h1, h2, h3 = add_up(of_one, q, q * h, h, square, square * h)
     # The share of units with names, and the sum of squared shares.
     named = np.where(h1 > 0, np.minimum(h1 / total, 1.0), 1.0)
     a2 = h2 / total**2
@@ -244,21 +207,17 @@ def _find_factors(
         same = min(max(1 - apart, 0.0), 1.0)
     scale = (1 - same) / named + same / named**2
     all_w = (q1 + tau * h2) / named / total**2
-    factors, sums = [], np.zeros((4, P))
-    for cells in _list_cells(tables, copies):
-        square, a = cells.h**2, cells.h / cells.spread(total)
-        w = cells.q + tau * square
-        remaining = w * (1 - 2 * a) + cells.spread(all_w) * square
-        # Nothing is left of a unit that has all information.
-        is_known = remaining > ROUNDING * w
-        correction = np.divide(w, remaining, out=np.zeros_like(w), where=is_known)
-        factors.append(np.sqrt(correction * cells.spread(scale)))
-        a *= is_known
-        b = a**2 / (1 - a)
-        sums += [cells.add(each, P) for each in (a, a**2, b, b**2)]
-    a1, a2, b1, b2 = sums
-    degrees = np.divide(a1**2, a2 + b1**2 - b2, out=np.zeros(P), where=a1 > 0)
-    return np.concatenate(factors), degrees, ratio
+    a, w = h / total[column], q + tau * square
+    remaining = w * (1 - 2 * a) + all_w[column] * square
+    # Nothing is left of a unit that has all information.
+    is_known = remaining > ROUNDING * w
+    correction = np.divide(w, remaining, out=np.zeros_like(w), where=is_known)
+    factors = np.sqrt(correction * scale[column])
+    a *= is_known
+    b = a**2 / (1 - a)
+    a1, a2, b1, b2 = add_up(a, a**2, b, b**2)
+    degrees = np.divide(a1**2, a2 + b1**2 - b2, out=np.zeros_like(a1), where=a1 > 0)
+    return factors, degrees, ratio
 
 
 def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) -> Floats:
