@@ -1,6 +1,7 @@
 """`Knowledge` and `Settings`: what is known becomes a head; what is wrong is named at the door."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
 
@@ -107,3 +108,43 @@ def test_settings_are_data(tmp_path):
     for name, value in wrong.items():
         with refuses(name, value):
             Settings(**{name: value})
+
+
+def test_files_and_data_frames_are_scores_everywhere(tmp_path, rng):
+    """The columns are matched by name; labels are a column, and rows without one are left out."""
+    items, new = ["a", "b", "c", "d"], ["p", "q"]
+    rankings = {"p": ["a", "b"], "q": ["c", "d"]}
+    lists = rs.Rankings.from_orders(rankings, items=items)
+    reference, batch, few = (rng.normal(size=(n, 4)) for n in (40, 30, 6))
+    labels, seen = np.array(new * 3), np.array(items * 10)
+
+    def write(name, values, **more):
+        frame = pd.DataFrame(values[:, ::-1], columns=items[::-1]).assign(**more)
+        frame.to_csv(tmp_path / name, index=False)
+        return tmp_path / name, frame
+
+    by_file, by_frame = zip(
+        write("reference.csv", reference, label=seen),
+        write("few.csv", np.vstack([few, few]), label=[*labels, *[""] * 6]),
+        write("batch.csv", batch, id=[f"x{i}" for i in range(30)]),
+        strict=True,
+    )
+    tables = [rs.Scores(x, items) for x in (reference, few, batch)]
+    expected = rs.Knowledge(lists, (tables[0], seen), (tables[1], labels), tables[2])
+    known = rs.Knowledge(rankings, *map(str, by_file))
+    assert known.reference[1].tolist() == seen.tolist()
+    np.testing.assert_allclose(
+        known.fit().predict_proba(str(by_file[2])), expected.fit().predict_proba(batch), rtol=1e-9
+    )
+    head = rs.WeightedMean().fit(lists, reference=tables[0], examples=(tables[1], labels))
+    for paths in (by_file, by_frame):
+        reference = paths[0] if paths is by_file else (paths[0].drop(columns="label"), seen)
+        examples = paths[1] if paths is by_file else (few, labels)
+        found = rs.WeightedMean().fit(lists, reference=reference, examples=examples)
+        np.testing.assert_allclose(
+            found.predict_proba(paths[2]), head.predict_proba(batch), rtol=1e-9
+        )
+    with refuses("examples"):
+        rs.WeightedMean().fit(lists, examples=by_file[2])
+    with refuses("path"):
+        head.predict(tmp_path / "missing.npz")

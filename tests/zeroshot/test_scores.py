@@ -8,7 +8,8 @@ import pytest
 import rankshot as rs
 from exact import by_pair
 from rankshot import RankshotError
-from rankshot.zeroshot.scores import LEAST_PROBABILITY, as_scores
+from rankshot.zeroshot.files.score_tables import as_scores
+from rankshot.zeroshot.scores import LEAST_PROBABILITY
 from refusals import refuses
 
 ITEMS = ("a", "b", "c", "d")

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot import sources
-from rankshot.core.columns import open_table
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
 from rankshot.core.files import read_names
-from rankshot.core.tables import ID, LABEL, as_frame, make_frame
+from rankshot.core.tables import as_frame, make_frame
 from rankshot.core.validation import as_names, require_number
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
@@ -37,7 +36,7 @@ from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names, sources_of
 from rankshot.zeroshot.decide import label_or_reject, most_probable
 from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, open_scores
+from rankshot.zeroshot.files.score_tables import AUTO, read_scores
 from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
@@ -48,7 +47,7 @@ from rankshot.zeroshot.remarks import (
     describe_origin,
     describe_predictions,
 )
-from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
+from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
@@ -499,20 +498,21 @@ class Reader:
             return _without_ids(given)
         if self.plan is not None:
             return run_plan(self.plan, given, on_error=self.on_error)
-        if isinstance(given, (str, Path)):
-            return _read_table(Path(given), self.score_type)
-        if (frame := as_frame(given)) is not None:
-            return _read_frame(frame)
-        if self.items is None:
+        if self.items is None and not isinstance(given, (str, Path)) and as_frame(given) is None:
             raise InputError(
                 what,
                 type(given).__name__,
                 "must be Scores, a table of scores, or inputs with model=",
                 hint="rs.Scores(values, names of the seen classes), or seen=names",
             )
-        scores = name_columns(given, as_names(self.items))
-        warn_of_probabilities(scores)
-        return _without_ids(scores)
+        items = None if self.items is None else as_names(self.items)
+        scores, ids, labels = read_scores(given, items, self.score_type)
+        found = replace(_without_ids(scores), labels=labels)
+        if ids is not None:
+            found = replace(found, ids=ids)
+        if labels is None or (there := labels != "").all():
+            return found
+        return replace(found, scores=scores[there], ids=found.ids[there], labels=labels[there])
 
     def read_labelled(self, given: Any, inputs: ScoredInputs, what: str) -> ScoredInputs:
         """Inputs and their classes: a pair, a table with labels, or labels of the inputs by id."""
@@ -536,43 +536,6 @@ class Reader:
 def _without_ids(scores: Scores) -> ScoredInputs:
     ids = np.arange(len(scores)).astype(str).astype(object)
     return ScoredInputs(scores, ids, (), ClassLabels.from_names(scores.items))
-
-
-def _read_table(path: Path, score_type: str = AUTO) -> ScoredInputs:
-    """A file of scores, perhaps with a column of labels."""
-    if not path.is_dir() and LABEL in (file := open_table(path)).columns:
-        items = [name for name in file.columns if name not in {LABEL, ID}]
-        labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
-        rows = np.flatnonzero(labels != "")
-        found = _without_ids(_as_log(file.read_numbers(items, RULE)[rows], items))
-        if ID in file.columns:
-            found = replace(found, ids=np.array(file.read_texts(ID)[0], object)[rows])
-        return replace(found, labels=labels[rows])
-    table = open_scores(path)
-    first = next(table.batches())[1]
-    if score_type == AUTO:
-        score_type = guess_score_type(first.columns, table)
-    ids, scores = replace(table, score_type=score_type).read()
-    return replace(_without_ids(scores), ids=np.array(ids, object))
-
-
-def _as_log(values: NDArray[Any], items: Sequence[str]) -> Scores:
-    if are_probabilities(values):
-        return Scores.from_probabilities(values, items)
-    return Scores(values, items)
-
-
-def _read_frame(frame: Any) -> ScoredInputs:
-    labels = ids = None
-    if LABEL in frame.columns:
-        labels = np.array(list(map(str, frame[LABEL].to_list())))
-        frame = frame.drop(LABEL)
-    if ID in frame.columns:
-        ids = np.array(list(map(str, frame[ID].to_list())), object)
-    scores = name_columns(frame.to_native(), ())
-    warn_of_probabilities(scores)
-    found = replace(_without_ids(scores), labels=labels)
-    return found if ids is None else replace(found, ids=ids)
 
 
 def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> ScoredInputs:

@@ -20,11 +20,11 @@ from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
 from rankshot.zeroshot.examples import as_examples
+from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,
     Scores,
-    as_scores,
     count_effective,
     standardize_blocks,
     standardize_rows,

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from rankshot.core.errors import InputError, suggest_name
-from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
+from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
 
@@ -25,12 +26,9 @@ def as_examples(
 
     A class may have examples and no ranking, unless its name looks like that of a ranked class.
     """
-    try:
-        scores, names = examples
-    except (TypeError, ValueError):
-        raise InputError(
-            "examples", examples, "must be a pair: scores, and the class of each row"
-        ) from None
+    scores, names = read_labelled(examples)
+    if names is None:
+        raise InputError("examples", examples, "must be a pair: scores, and the class of each row")
     table = as_scores(scores, items)
     labels = np.asarray(names).astype(str)
     if labels.shape != (len(table),) or len(table) == 0:

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.zeroshot.decide import take_top
+from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.linear_head import Predictor
-from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 Floats = NDArray[np.float64]

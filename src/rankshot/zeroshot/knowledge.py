@@ -15,10 +15,11 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders, as_rankings, only_new
 from rankshot.zeroshot.examples import as_examples
+from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.forecast import Forecast, Grid, rehearse
 from rankshot.zeroshot.head_files import read_head_file
 from rankshot.zeroshot.linear_head import LinearHead
-from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, Examples, Labelled, WeightedMean
@@ -34,12 +35,12 @@ class Knowledge:
 
     Parameters
     ----------
-    rankings : Rankings or dict
+    rankings : Rankings, dict, data frame or file
         Rankings of the seen classes, for each new class; for a rehearsal, of the labelled seen
         classes as well. Or a dict with one list of seen classes, most similar first, per class, or
         several such lists. Rankings that name only some of the seen
         classes become top-K rankings of all of them.
-    reference : Scores, or scores and labels, optional
+    reference : scores, or scores and labels, optional
         Scores of varied inputs of seen classes that the classifier was not trained on, and their
         classes if they are known.
     examples : scores and labels, optional
@@ -49,6 +50,9 @@ class Knowledge:
         `Settings`); and if they have evidence of another model, its weight is estimated on them.
     raters : str or sequence of str, optional
         The rater of all lists of a dict; or several, whose lists each class has in this order.
+
+    Scores are `Scores`, a data frame, an array, or a file (CSV, Parquet). Labels may also be a
+    column ``label`` of a data frame or file.
 
     Examples
     --------
@@ -66,28 +70,27 @@ class Knowledge:
 
     def __init__(
         self,
-        rankings: Rankings | Orders,
-        reference: Scores | ArrayLike | Labelled | None = None,
-        examples: Examples | None = None,
-        batch: Scores | ArrayLike | None = None,
+        rankings: Rankings | Orders | str | Path,
+        reference: Scores | ArrayLike | Labelled | str | Path | None = None,
+        examples: Examples | str | Path | None = None,
+        batch: Scores | ArrayLike | str | Path | None = None,
         raters: str | Sequence[str] | None = None,
     ) -> None:
-        pair: Any = reference if _is_pair(reference) else (reference, None)
-        scores, labels = pair
-        if examples is not None and not _is_pair(examples):
-            raise InputError("examples", examples, "must be a pair: scores, and their classes")
-        tables = scores, batch, examples and examples[0]
+        (scores, labels), (few, few_labels) = read_labelled(reference), read_labelled(examples)
+        inputs = read_labelled(batch)[0]
+        tables = scores, inputs, few
         items = next((table.items for table in tables if isinstance(table, Scores)), None)
         named = as_rankings(rankings, items, raters)
         checked: Any = None
         if reference is not None:
             table = as_scores(scores, named.items)
             checked = table, None if labels is None else as_labels(labels, len(table))
+        some: Any = None if examples is None else (few, few_labels)
         self.__dict__.update(
             rankings=named,
             reference=checked,
-            examples=examples and as_examples(examples, named.items, named.target_names),
-            batch=None if batch is None else as_scores(batch, named.items),
+            examples=some and as_examples(some, named.items, named.target_names),
+            batch=None if batch is None else as_scores(inputs, named.items),
         )
 
     @property
@@ -175,11 +178,6 @@ class Knowledge:
             than 10.
         """
         return rehearse(self, settings, grid, n_folds)
-
-
-def _is_pair(value: object) -> bool:
-    """Whether a value is scores and labels, not an array of two rows."""
-    return isinstance(value, tuple) and len(value) == 2
 
 
 def as_labels(labels: ArrayLike, n: int) -> Labels:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from rankshot.core.arrays import (
     to_library,
 )
 from rankshot.core.errors import NO_VALUE, InputError, RowError, quote_names, suggest_name
-from rankshot.core.tables import ID, as_frame, frame_to_matrix
+from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import as_names, require_choice
 
 Floats = NDArray[np.floating]
@@ -301,31 +301,6 @@ def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> Non
             ". Pass kind='one-vs-rest' if each class has its own binary classifier; if some "
             "classes were left out, divide each row by its sum",
         )
-
-
-def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
-    """`Scores` of ``items`` from what a caller passes.
-
-    A plain array has one column per item, in their order, or one per pair. The columns of a data
-    frame are matched by name.
-    """
-    if isinstance(scores, Scores):
-        return scores.with_items(items)
-    table = name_columns(scores, items)
-    warn_of_probabilities(table)
-    return table.with_items(items)
-
-
-def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
-    """An array or a data frame as `Scores` of its columns, in their own order."""
-    if other_library(scores) is None and (frame := as_frame(scores)) is not None:
-        if ID in frame.columns and ID not in items:
-            frame = frame.drop(ID)
-        return Scores(frame_to_matrix(frame), frame.columns)
-    table, C = as_floats(scores), len(items)
-    # Three classes have three pairs; then an array is interpreted as one column per class.
-    paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
-    return Scores(table, items, "one-vs-one" if paired else "multiclass")
 
 
 def warn_of_probabilities(scores: Scores) -> None:

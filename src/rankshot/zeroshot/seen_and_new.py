@@ -20,9 +20,10 @@ from rankshot.zeroshot.class_means import Examples, Inputs, LinearMap, Reference
 from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
+from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.scores import Floats, Scores, as_scores
+from rankshot.zeroshot.scores import Floats, Scores
 from rankshot.zeroshot.together import (
     Budget,
     Decision,

@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_whole_number
+from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.linear_head import Predictor
-from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
+from rankshot.zeroshot.scores import Scores, standardize_rows
 
 Floats = NDArray[np.floating]
 

@@ -44,13 +44,10 @@ from rankshot.zeroshot.default_head import (
 )
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import as_dense, as_examples, center_features
+from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.scores import (
-    Scores,
-    as_scores,
-    standardize_rows,
-)
+from rankshot.zeroshot.scores import Scores, standardize_rows
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -424,8 +421,7 @@ class WeightedMean(Predictor, BaseEstimator):
 
 def as_reference(reference: Scores | ArrayLike | Labelled, items: tuple[str, ...]) -> Scores:
     """The scores of a reference, of enough inputs, in main memory; labels are left out."""
-    scores = reference[0] if isinstance(reference, tuple) and len(reference) == 2 else reference
-    table = as_scores(scores, items)
+    table = as_scores(read_labelled(reference)[0], items)
     if len(table) < LEAST_INPUTS:
         raise InputError(
             "reference",

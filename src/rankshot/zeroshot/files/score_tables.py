@@ -16,11 +16,12 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.arrays import other_library
 from rankshot.core.columns import BATCH_CELLS, NumberCheck, open_table, read_batches
 from rankshot.core.errors import (
     NO_VALUE,
@@ -35,8 +36,11 @@ from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     FEATURES,
     ID,
+    LABEL,
     TABLE_ENDINGS,
+    as_frame,
     as_text_array,
+    frame_to_matrix,
     import_pyarrow,
     iterate_rows,
     open_parquet,
@@ -50,6 +54,7 @@ from rankshot.zeroshot.scores import (
     are_probabilities,
     as_floats,
     n_columns,
+    warn_of_probabilities,
 )
 
 AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
@@ -349,6 +354,99 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
         )
     with prefix_errors(path):
         return as_names(items, "the header")
+
+
+# -------------------------------------------------------------------- the door
+
+
+class LabelledScores(NamedTuple):
+    """The scores of a table, and its columns id and label; None for those that it lacks."""
+
+    scores: Scores
+    ids: NDArray[np.object_] | None = None
+    labels: NDArray[np.str_] | None = None
+
+
+def as_scores(scores: Scores | ArrayLike | str | Path, items: tuple[str, ...]) -> Scores:
+    """`Scores` of ``items`` from what a caller passes.
+
+    A plain array has one column per item, in their order, or one per pair. The columns of a data
+    frame and of a file are matched by name.
+    """
+    return read_scores(scores, items).scores.with_items(items)
+
+
+def read_scores(
+    table: Any, items: Sequence[str] | None = None, score_type: str = AUTO
+) -> LabelledScores:
+    """Scores from `Scores`, a file (CSV, Parquet, a folder of parts), a data frame or an array.
+
+    ``items`` name the columns of an array. Arrays and data frames have logits; the numbers of a
+    file may be of any ``score_type``.
+    """
+    if isinstance(table, Scores):
+        return LabelledScores(table)
+    if isinstance(table, (str, Path)):
+        return _read_file(Path(table), score_type)
+    frame = None if other_library(table) is not None else as_frame(table)
+    if frame is not None:
+        known = {*(items or ())}
+        texts = [name for name in (ID, LABEL) if name in frame.columns and name not in known]
+        values = frame.drop(texts)
+        ids, labels = (
+            np.array([str(cell) for cell in frame[name].to_list()], object)
+            if name in texts
+            else None
+            for name in (ID, LABEL)
+        )
+        scores = Scores(frame_to_matrix(values), values.columns)
+        found = LabelledScores(scores, ids, None if labels is None else labels.astype(str))
+    elif items is None:
+        raise InputError(
+            "scores",
+            type(table).__name__,
+            "must be Scores, a data frame or a file",
+            hint="rs.Scores(values, names of the seen classes)",
+        )
+    else:
+        array, C = as_floats(table), len(items)
+        # Three classes have three pairs; then an array is interpreted as one column per class.
+        paired = array.ndim == 2 and array.shape[1] == C * (C - 1) // 2 and array.shape[1] != C
+        found = LabelledScores(Scores(array, items, ONE_VS_ONE if paired else "multiclass"))
+    warn_of_probabilities(found.scores)
+    return found
+
+
+def _read_file(path: Path, score_type: str) -> LabelledScores:
+    if not path.is_dir() and LABEL in (file := open_table(path)).columns:
+        items = [name for name in file.columns if name not in {LABEL, ID}]
+        values = file.read_numbers(items, RULE)
+        is_log = score_type == LOGITS or (score_type == AUTO and not are_probabilities(values))
+        make = Scores if is_log else Scores.from_probabilities
+        ids = np.array(file.read_texts(ID)[0], object) if ID in file.columns else None
+        labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
+        return LabelledScores(make(values, items), ids, labels)
+    table = open_scores(path)
+    if score_type == AUTO:
+        score_type = guess_score_type(next(table.batches())[1].columns, table)
+    ids, scores = replace(table, score_type=score_type).read()
+    return LabelledScores(scores, np.array(ids, object))
+
+
+def read_labelled(given: Any) -> tuple[Any, Any]:
+    """Scores and labels from a pair, or from a table with a column of labels.
+
+    An array stays as it is, because its columns have no names. Without labels, these are None. Rows
+    without a label in their column are left out.
+    """
+    table, labels = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    if isinstance(table, (str, Path)) or as_frame(table) is not None:
+        found = read_scores(table)
+        table = found.scores
+        if labels is None and found.labels is not None:
+            there = found.labels != ""
+            table, labels = table[there], found.labels[there]
+    return table, labels
 
 
 # -------------------------------------------------------------------- writing

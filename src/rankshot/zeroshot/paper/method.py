@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.scores import Doubles, Scores, as_scores
+from rankshot.zeroshot.files.score_tables import as_scores
+from rankshot.zeroshot.scores import Doubles, Scores
 
 
 class Method(BaseEstimator, ABC):

@@ -22,10 +22,11 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY, as_rankings
+from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.paper.likelihoods import Scorers
 from rankshot.zeroshot.paper.method import Method
 from rankshot.zeroshot.paper.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
-from rankshot.zeroshot.scores import Doubles, Scores, as_scores
+from rankshot.zeroshot.scores import Doubles, Scores
 
 RankingModel = PlackettLuce | Mallows | BabingtonSmith
 """A prior."""
