@@ -14,7 +14,6 @@ from pathlib import Path
 from time import perf_counter
 
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import ImageData
 from reproduction import paper_figures
 from reproduction.benchmark import load_benchmark
 from reproduction.data import load_data
@@ -38,7 +37,6 @@ def main() -> None:
 
     try:
         data = load_data(options.dataset, options.directory)
-        assert isinstance(data, ImageData)
         result = reproduce(load_benchmark(data), folder / "classifiers", announce)
     except RankshotError as error:
         sys.exit(str(error))

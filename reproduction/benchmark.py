@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.datasets import ImageData
+from rankshot.datasets import LabelledData
 from rankshot.datasets.demo import fill_missing
 from rankshot.datasets.embedded import (
     QUESTIONS,
-    TextData,
-    load_class_vectors,
     load_held_out_panel,
     load_panel,
     load_similarities,
 )
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.evidence import make_tfidf
+from reproduction.class_vectors import ClassVectors, load_class_vectors
 from reproduction.paper_methods import find_unranked_targets, rank_items
 
 Labels = NDArray[np.str_]
@@ -98,7 +96,7 @@ class Benchmark:
 
     Attributes
     ----------
-    data : ImageData or TextData
+    data : LabelledData
         The inputs and their classes.
     sources : dict of str to Similarity
         The similarity tables, by source.
@@ -119,7 +117,7 @@ class Benchmark:
     (100, ('airplane', 'automobile'))
     """
 
-    data: ImageData | TextData
+    data: LabelledData
     sources: dict[str, Similarity]
     panels: dict[str, Rankings]
     held_out_panels: dict[str, Rankings]
@@ -133,7 +131,7 @@ class Benchmark:
     @property
     def attributes(self) -> ClassVectors | None:
         """The attributes of all classes, if the data set has them."""
-        return self.data.attributes if isinstance(self.data, ImageData) else None
+        return getattr(self.data, "attributes", None)
 
     @cached_property
     def real(self) -> Task:
@@ -198,7 +196,7 @@ class Benchmark:
             "sources": {name: table.select(targets, items) for name, table in self.sources.items()},
             "panels": panels,
         }
-        if isinstance(self.data, ImageData):
+        if train[0].dtype.kind != "U":
             return Task(**values)
         # The features are those of the texts that the classifier is trained on.
         tfidf = make_tfidf().fit(train[0])
@@ -206,18 +204,12 @@ class Benchmark:
         return TextTask(**values | features, train_text=train[0], test_text=test[0])
 
 
-def load_benchmark(data: ImageData | TextData) -> Benchmark:
-    """Return a data set with the semantics of its classes, which the package contains.
-
-    Texts have their panels with them.
-    """
+def load_benchmark(data: LabelledData) -> Benchmark:
+    """Return a data set with the semantics of its classes."""
     # The question that is nearest to the paper's is the last of those that the panel was asked.
     questions = QUESTIONS[data.name][::-1]
-    if isinstance(data, TextData):
-        panels, held_out = ({questions[0]: one} for one in (data.panel, data.held_out_panel))
-    else:
-        panels = {one: load_panel(data.name, one) for one in questions}
-        held_out = {one: load_held_out_panel(data.name, one) for one in questions}
+    panels = {one: load_panel(data.name, one) for one in questions}
+    held_out = {one: load_held_out_panel(data.name, one) for one in questions}
     return Benchmark(
         data, load_similarities(data.name), panels, held_out, load_class_vectors(data.name)
     )

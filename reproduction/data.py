@@ -8,17 +8,16 @@ directory of the user. ``python -m reproduction.build_features`` makes the files
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.datasets import ImageData, TextData, class_names
-from rankshot.datasets.embedded import join_intents
-from rankshot.sources import ClassVectors
+from rankshot.datasets import LabelledData, class_names
+from rankshot.datasets.embedded import sort_requests
+from reproduction.class_vectors import ClassVectors
 
 VALIDATION_IMAGES, SEEN_IMAGES = 2_448, 24_295
 """As in the paper: the images for validation, out of all images of the seen animals."""
@@ -27,14 +26,13 @@ MISSING_ATTRIBUTE = -1
 MISSING = {
     "cifar": "python -m reproduction.build_features cifar DIRECTORY makes it from CIFAR's archives",
     "animals": "python -m reproduction.build_features animals DIRECTORY makes it from the data set",
-    "intents": "the folder needs requests.jsonl, classes.json, panel.jsonl and "
-    "panel_held_out_seen.jsonl",
+    "intents": "the folder needs requests.jsonl",
     "sounds": "the folder needs the scores of networks: see the file reproduction/README.md",
 }
 """What to do if there are no files of a data set."""
 
 
-def load_data(name: str, directory: Path) -> ImageData | TextData:
+def load_data(name: str, directory: Path) -> LabelledData:
     """Load a data set from ``DIRECTORY/<name>`` or from the directory itself."""
     load = {"cifar": load_cifar, "animals": load_animals, "intents": load_intents}[name]
     try:
@@ -55,7 +53,7 @@ def find_folder(name: str, directory: Path) -> Path:
     return directory / name if (directory / name).is_dir() else directory
 
 
-def load_cifar(folder: Path) -> ImageData:
+def load_cifar(folder: Path) -> LabelledData:
     """Return 50,000 + 10,000 images of CIFAR-100 and 10,000 of CIFAR-10, as features."""
     with np.load(folder / "features.npz", allow_pickle=False) as arrays:
         parts = [
@@ -71,10 +69,17 @@ def load_cifar(folder: Path) -> ImageData:
             )
         ]
     seen, new = class_names("cifar")
-    return ImageData("cifar", *parts, seen_classes=seen, new_classes=new)
+    return LabelledData("cifar", *parts, seen_classes=seen, new_classes=new)
 
 
-def load_animals(folder: Path) -> ImageData:
+@dataclass(frozen=True, eq=False, repr=False)
+class AnimalData(LabelledData):
+    """Images of animals, with the attributes of all classes, if they are known."""
+
+    attributes: ClassVectors | None = None
+
+
+def load_animals(folder: Path) -> AnimalData:
     """Return the images of Animals with Attributes, as features, and the attributes.
 
     The images of the 40 seen classes are split as in the paper: 21,847 for training and 2,448 for
@@ -95,7 +100,7 @@ def load_animals(folder: Path) -> ImageData:
     )
     attributes[attributes == MISSING_ATTRIBUTE] = np.nan
     seen, new = class_names("animals")
-    return ImageData(
+    return AnimalData(
         "animals",
         *(features[train], labels[train]),
         *(features[validation], labels[validation]),
@@ -106,15 +111,7 @@ def load_animals(folder: Path) -> ImageData:
     )
 
 
-def load_intents(folder: Path) -> TextData:
-    """Return all requests of CLINC150, with the panel's rankings of its intents."""
-    classes = json.loads((folder / "classes.json").read_text("utf-8"))
-    seen, new = tuple(sorted(classes["seen"])), tuple(sorted(classes["unseen"]))
-    others = tuple(name for name in seen if name not in classes["held_out_seen"])
-    return join_intents(
-        (folder / "requests.jsonl").read_text("utf-8").splitlines(),
-        seen,
-        new,
-        rs.read_rankings(folder / "panel.jsonl", items=seen),
-        rs.read_rankings(folder / "panel_held_out_seen.jsonl", items=others),
-    )
+def load_intents(folder: Path) -> LabelledData:
+    """Return all requests of CLINC150."""
+    lines = (folder / "requests.jsonl").read_text("utf-8").splitlines()
+    return sort_requests(lines, *class_names("intents"))

@@ -13,12 +13,13 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.vectors import ClassVectors, unit_vectors
+from rankshot.sources.vectors import unit_vectors
 from rankshot.zeroshot.metrics import class_weights
 from rankshot.zeroshot.paper.similarity_methods import ConSE
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark, Task
 from reproduction.bootstrap import Bootstrap
+from reproduction.class_vectors import ClassVectors
 from reproduction.classifiers import AnnounceStep, LinearClassifier
 from reproduction.peers.attributes import DAP, IAP
 from reproduction.peers.base import Peer

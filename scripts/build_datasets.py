@@ -27,8 +27,6 @@ from rankshot.core.files import replace_file
 from rankshot.datasets.embedded import (
     CIFAR_SENSES,
     QUESTIONS,
-    SOUNDS_FILE,
-    SOUNDS_PANEL_FILE,
     ClassNames,
     panel_source,
 )
@@ -40,6 +38,7 @@ from rankshot.sources.vectors import WordVectors
 from rankshot.sources.wordnet import WordNet
 
 DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
+CLASS_VECTORS = Path(__file__).parents[1] / "reproduction" / "class_vectors.npz"
 
 SEED = 20150701
 STEP = 0.25
@@ -114,7 +113,7 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
         single = sources if dataset == "intents" else SINGLE
         add_arrays(tables(sources, both, single), DATA / f"{dataset}_similarities.npz")
     if glove is not None:
-        write_arrays(class_vectors(glove, names), DATA / "class_vectors.npz")
+        write_arrays(class_vectors(glove, names), CLASS_VECTORS)
 
 
 def all_names(directory: Path) -> dict[str, ClassNames]:
@@ -282,9 +281,9 @@ def write_sounds(directory: Path) -> None:
             "label": arrays["label"][rows],
             "clip": arrays["clip"][rows],
         }
-    write_arrays(chosen, DATA / SOUNDS_FILE)
+    write_arrays(chosen, DATA / "sounds_scores.npz")
     answers = records(directory / "panel_esc10_split.jsonl", "sounds")
-    write_panel({"recordings": answers}, items, DATA / SOUNDS_PANEL_FILE)
+    write_panel({"recordings": answers}, items, DATA / "sounds_panel.jsonl")
 
 
 # ---- Similarities
@@ -376,7 +375,7 @@ def class_vectors(
 ) -> dict[str, NDArray[np.float32]]:
     """Return the vectors of all classes of each data set, the new classes first."""
     return {
-        dataset: vectors.vectors(both.new + both.seen).values.astype(np.float32)
+        dataset: vectors.vectors(both.new + both.seen).astype(np.float32)
         for dataset, both in names.items()
     }
 

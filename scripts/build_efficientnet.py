@@ -108,7 +108,7 @@ def main(target: Path) -> None:
     network = load_network()
     with tempfile.TemporaryDirectory() as folder:
         write_photographs(folder)
-        files = [Path(folder) / name for name in load_photographs().files]
+        files = [Path(folder) / name for name in load_photographs().ids]
         images = np.stack([PREPROCESSING(read_image(file)) for file in files])
     with torch.inference_mode():
         wanted = network(torch.from_numpy(images)).numpy()

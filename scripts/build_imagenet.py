@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from reproduction.efficientnet import EfficientNetFeatures
 
 from rankshot.core.files import replace_file
-from rankshot.datasets.images import RATER_FILE, SCORES_FILE
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.onnx_networks import BUILT_IN_FILE
@@ -65,8 +64,8 @@ def main(cifar: Path, timm: Path, rater: Path) -> None:
         sources="language model",
         raters="lm1",
     )
-    write_rankings(rankings, DATA / RATER_FILE)
-    write_scores(cifar, rankings.target_names, tuple(names.values()), DATA / SCORES_FILE)
+    write_rankings(rankings, DATA / "imagenet_rater.jsonl")
+    write_scores(cifar, rankings.target_names, tuple(names.values()), DATA / "imagenet_scores.npz")
 
 
 def write_scores(

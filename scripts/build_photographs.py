@@ -21,10 +21,9 @@ import sklearn.datasets
 from PIL import Image
 
 import rankshot
-from rankshot.datasets.images import PHOTOGRAPHS_FOLDER, PHOTOGRAPHS_SCORES_FILE
 
 DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
-FOLDER = DATA / PHOTOGRAPHS_FOLDER
+FOLDER = DATA / "photographs"
 SIZE, QUALITY = 224, 82
 CC0 = "[CC0 1.0](https://creativecommons.org/publicdomain/zero/1.0/)"
 CC_BY = "[CC BY 2.0](https://creativecommons.org/licenses/by/2.0/)"
@@ -90,7 +89,7 @@ def main(wheels: Path) -> None:
     page.write_text(before + HEADER + "\n".join(rows) + "\n", encoding="utf-8")
     scored = rankshot.recognition.score("efficientnet-lite0", FOLDER)
     np.savez_compressed(
-        DATA / PHOTOGRAPHS_SCORES_FILE,
+        DATA / "photographs_scores.npz",
         logits=np.asarray(scored.scores.values, np.float16),
         name=np.array([Path(name).name for name in scored.ids]),
     )

@@ -55,17 +55,19 @@ def main() -> None:
 def describe(folder, found, seconds):
     """Return each photograph with what is predicted for it, and one explanation."""
     photos = load_photographs()
-    rows = [photos.files.tolist().index(Path(name).name) for name in found.ids]
+    rows = [photos.ids.tolist().index(Path(name).name) for name in found.ids]
+    best = photos.scores.values[rows].argmax(axis=1)
+    predicted = [photos.scores.items[column] for column in best]
     cards = [
         {
             "name": new.replace("_", " "),
             "own": own,
             "correct": new == label,
             "source": "data:image/jpeg;base64,"
-            + base64.b64encode((folder / photos.files[row]).read_bytes()).decode(),
+            + base64.b64encode((folder / photos.ids[row]).read_bytes()).decode(),
         }
         for row, new, own, label in zip(
-            rows, found.labels, photos.predicted[rows], photos.labels[rows], strict=True
+            rows, found.labels, predicted, photos.labels[rows], strict=True
         )
     ]
     n_correct = sum(card["correct"] for card in cards)

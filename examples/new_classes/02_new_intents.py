@@ -23,10 +23,10 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.datasets import load_intents, load_similarities
+from rankshot.datasets import load_intents, load_panel, load_similarities
 from rankshot.zeroshot.metrics import per_class_accuracy, wilson_interval
 
-data = load_intents()
+data, panel = load_intents(), load_panel("intents")
 pipeline = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
 pipeline.fit(data.seen_train, data.seen_train_label)
 seen_accuracy = pipeline.score(data.seen_test, data.seen_test_label)
@@ -40,7 +40,7 @@ print(f"accuracy on {len(data.seen_classes)} seen intents: {seen_accuracy:.2f}")
 # the rankings. The head is fitted to rankings alone.
 
 scores = rs.scores_of(pipeline, data.new)
-head = rs.WeightedMean().fit(data.panel)
+head = rs.WeightedMean().fit(panel)
 found = head.predict(scores)
 right = found == data.new_label
 chance = 1 / len(data.new_classes)
@@ -62,7 +62,7 @@ for row in range(5):
 # These are the four lists for "tire_pressure". The four raters agree on what comes first. Each is
 # one call to a language model that saw only the names of the intents.
 
-rs.pages.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
+rs.pages.RankingsDisplay.from_rankings(panel, "tire_pressure", k=6)
 plt.show()
 
 # %%
@@ -75,7 +75,7 @@ reference = rs.scores_of(pipeline, data.seen_validation)
 heads = {
     "GloVe": rs.WeightedMean().fit(glove.to_rankings()),
     "panel": head,
-    "panel, reference": rs.WeightedMean().fit(data.panel, reference=reference),
+    "panel, reference": rs.WeightedMean().fit(panel, reference=reference),
 }
 accuracies = {
     name: wilson_interval(np.sum(fitted.predict(scores) == data.new_label), len(scores))

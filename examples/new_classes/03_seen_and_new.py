@@ -21,7 +21,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.datasets import load_intents
+from rankshot.datasets import load_intents, load_panel
 from rankshot.zeroshot.metrics import generalized_accuracy
 
 data = load_intents()
@@ -39,7 +39,7 @@ for name, table in scores.items():
 # If the kind of a request were known, each part would be easier:
 
 reference = rs.scores_of(pipeline, data.seen_validation)
-head = rs.WeightedMean().fit(data.panel, reference=reference)
+head = rs.WeightedMean().fit(load_panel("intents"), reference=reference)
 seen_alone = pipeline.score(data.seen_test, data.seen_test_label)
 new_alone = np.mean(head.predict(scores["new intents"]) == data.new_label)
 print(f"accuracy, if the kind is known: seen {seen_alone:.2f}, new {new_alone:.2f}")

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number
-from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
+from reproduction.class_vectors import ClassVectors
 from reproduction.peers.base import (
     CompleteVectors,
     MeanImputation,

@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.sources.vectors import ClassVectors, unit_vectors
+from rankshot.sources.vectors import unit_vectors
 from rankshot.zeroshot.decide import most_probable
+from reproduction.class_vectors import ClassVectors
 
 Floats = NDArray[np.float64]
 

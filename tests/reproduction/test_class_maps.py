@@ -12,6 +12,7 @@ from reproduction.class_maps import (
     build_word_maps,
     place_points,
 )
+from reproduction.class_vectors import ClassVectors
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from small_run import without_images
@@ -20,7 +21,6 @@ import rankshot as rs
 from rankshot.datasets import load_cifar
 from rankshot.datasets.embedded import class_names, load_similarities
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.vectors import ClassVectors
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_nouns import load_nouns
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
 from reproduction.bootstrap import Bootstrap
+from reproduction.class_vectors import ClassVectors
 from reproduction.paper_tables import LINGUISTIC, TABLE_TWO, table_two
 
 import rankshot as rs
-from rankshot.datasets import ImageData
-from rankshot.sources.vectors import ClassVectors
+from rankshot.datasets import LabelledData
 from rankshot.zeroshot.scores import Scores
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def make_benchmark(rng):
         for rater in ("ann", "bob")
     )
     truth = np.repeat(TARGETS, (20, 30, 40))
-    images = ImageData(
+    images = LabelledData(
         "cifar",
         *(np.zeros((24, 4), np.float32), np.repeat(ITEMS, 2)),
         *(np.zeros((12, 4), np.float32), np.array(ITEMS)),

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
+from reproduction.class_vectors import ClassVectors
 from reproduction.classifiers import train_classifier
+from reproduction.data import AnimalData
 from reproduction.peer_comparison import (
     ESZSL_GRID,
     UNIT,
@@ -15,8 +17,6 @@ from reproduction.peer_comparison import (
 )
 
 import rankshot as rs
-from rankshot.datasets import ImageData
-from rankshot.sources.vectors import ClassVectors
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ def benchmark():
         X = words[code] @ to_features + rng.normal(scale=1.5, size=(len(code), 6)) + 2.0
         return X.astype(np.float32), labels
 
-    images = ImageData(
+    images = AnimalData(
         "made",
         *part(SEEN, 20),
         *part(SEEN, 4),

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from reproduction.class_vectors import ClassVectors, load_class_vectors
 from reproduction.peers.attributes import DAP, IAP, fit_logistic_regressions
 from reproduction.peers.base import MeanImputation
 from reproduction.peers.linear import ESZSL, SAE, VectorRegression
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from rankshot.sources.vectors import ClassVectors
+from rankshot.datasets import load_similarities
 from rankshot.zeroshot.scores import Scores
 
 SEEN = ["ant", "bee", "cat", "dog"]
@@ -231,3 +232,24 @@ def test_vector_regression_is_ridge_regression(data, penalty):
     np.testing.assert_allclose(peer.intercept_, ridge.intercept_, rtol=1e-8, atol=1e-8)
     expected = [[cosine(p, data.unit[z]) for z in TARGETS] for p in ridge.predict(X[:6])]
     np.testing.assert_allclose(peer.decision_function(X[:6], data.targets), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "unknown"), [("cifar", []), ("animals", []), ("intents", ["rollover_401k"])]
+)
+def test_class_vectors_give_the_table(dataset, unknown):
+    vectors, table = (
+        load_class_vectors(dataset),
+        load_similarities(dataset)["GloVe 100d"],
+    )
+    assert (vectors.names, vectors.source) == (table.targets, table.source)
+    anew = vectors.cosines(table.targets, table.items)
+    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-6)
+    assert np.array(vectors.names)[np.isnan(vectors.values).any(axis=1)].tolist() == unknown
+
+
+def test_the_vectors_are_those_that_glove_published():
+    """The first numbers of the line of "cat" in glove.6B.100d.txt, up to their scale."""
+    published = np.array([0.23088, 0.28283, 0.6318, -0.59411, -0.58599, 0.63255])
+    cat = load_class_vectors().select(["cat"]).values[0, :6]
+    np.testing.assert_allclose(cat / cat[0], published / published[0], rtol=1e-5)

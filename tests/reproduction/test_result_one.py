@@ -5,13 +5,13 @@ from math import dist, isnan
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
+from reproduction.class_vectors import load_class_vectors
 from reproduction.result_one import bayes_is_correct, source_table
 from small_run import hausdorff, without_images
 
 import rankshot as rs
 from rankshot.datasets.embedded import (
     class_names,
-    load_class_vectors,
     load_held_out_panel,
     load_panel,
     load_similarities,

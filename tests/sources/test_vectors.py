@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from rankshot import RankshotError
 from rankshot.sources import vectors as module
-from rankshot.sources.vectors import ClassVectors, Embedding, WordVectors, cosine
+from rankshot.sources.vectors import Embedding, WordVectors, cosine
 from refusals import refuses
 
 rng = np.random.default_rng(0)
@@ -220,8 +220,6 @@ def test_permuting_permutes_and_equal_vectors_tie(rows, random):
         (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vectors"),
         (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vectors"),
         (lambda: WordVectors("glove.txt"), "vectors"),
-        (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names"),
-        (lambda: ClassVectors(["a", "b"], [[1]]), "values"),
         (lambda: Embedding(Model(), template="a photo"), "template"),
         (lambda: Embedding(lambda _: None), "function"),
         (lambda: Embedding(lambda _: [[1.0], [1.0, 2.0]]), "function"),

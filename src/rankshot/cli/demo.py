@@ -44,7 +44,14 @@ def demo(
 
     # It is there before the imports, which take a second.
     with tqdm(desc="photographs", leave=False, disable=None) as bar:
-        from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
+        from rankshot.datasets.demo import (
+            MANIFEST,
+            N_STEPS,
+            PAGE,
+            PHOTOGRAPHS,
+            RANKINGS,
+            write_demo,
+        )
         from rankshot.datasets.example_files import EXAMPLE_FILES
 
         own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
@@ -53,9 +60,11 @@ def demo(
             rule = f"has other files, such as {others[0]!r}"
             raise InputError("output", str(output), rule, hint="give another folder")
 
-        def tell(done: int, todo: int | None, what: str) -> None:
-            bar.total, bar.n = todo, done
+        bar.total = N_STEPS
+
+        def tell(what: str) -> None:
             bar.set_description(what)
+            bar.update()
 
         shown = write_demo(output, tell, files_only=files_only, overwrite=overwrite)
     say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from rankshot.core.files import hash_file, replace_file, require_own
+from rankshot.core.files import remember_own, require_own
 from rankshot.datasets import (
     load_cifar,
     load_held_out_panel,
@@ -39,9 +38,8 @@ from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
-Announce = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and of what: bytes, images or steps."""
-
+Announce = Callable[[str], None]
+"""Called with the name of each step before it."""
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and combined."""
 REGULARIZATION = 0.03
@@ -120,8 +118,8 @@ class Demo:
 PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 MANIFEST = "demo.json"
 """The hashes of what was written."""
-N_STEPS = 20
-"""About how many steps `write_demo` has."""
+N_STEPS = 21
+"""The number of steps of `write_demo`."""
 
 
 def write_demo(
@@ -129,45 +127,36 @@ def write_demo(
 ) -> Demo | None:
     """Write photographs to try, the files of the guide, and the report of the demonstration.
 
-    ``announce`` is called before each step, from the first one on; see `run_demo`. With
-    ``files_only``, there is no demonstration and no report. Files in the folder that were changed
-    since they were written are replaced only with ``overwrite``.
+    ``announce`` is called before each step, from the first one on. With ``files_only``, there is
+    no demonstration and no report. Files in the folder that were changed since they were written
+    are replaced only with ``overwrite``.
     """
-    announce(0, N_STEPS, "photographs")
-    for path in _list_files(folder):
-        require_own(path, folder / MANIFEST, overwrite=overwrite)
-    write_photographs(folder / PHOTOGRAPHS)
-    write_rankings(load_photographs().rankings, folder / RANKINGS)
-    _write_hashes(folder)
-    announce(1, N_STEPS, "files of the guide")
-    write_example_files(folder)
-    _write_hashes(folder)
-    if files_only:
-        return None
-    demo = run_demo(lambda done, todo, what: announce(done + 2, todo + 2, what))
-    write_page(render_report(demo_report(demo)), folder / PAGE)
-    _write_hashes(folder)
-    return demo
-
-
-def _list_files(folder: Path) -> list[Path]:
-    """List the files of a demonstration that are there."""
+    announce("photographs")
+    photographs, manifest = load_photographs(), folder / MANIFEST
     names = [PAGE, RANKINGS, *EXAMPLE_FILES]
-    names += [f"{PHOTOGRAPHS}/{name}" for name in load_photographs().files.tolist()]
-    return [folder / name for name in names if (folder / name).exists()]
-
-
-def _write_hashes(folder: Path) -> None:
-    files = {path.relative_to(folder).as_posix(): hash_file(path) for path in _list_files(folder)}
-    with replace_file(folder / MANIFEST) as stream:
-        json.dump({"files": files}, stream, indent=1)
+    files = [folder / name for name in names + [f"{PHOTOGRAPHS}/{one}" for one in photographs.ids]]
+    for path in files:
+        require_own(path, manifest, overwrite=overwrite)
+    demo = None
+    try:
+        write_photographs(folder / PHOTOGRAPHS)
+        write_rankings(photographs.rankings, folder / RANKINGS)
+        announce("files of the guide")
+        write_example_files(folder)
+        if not files_only:
+            demo = run_demo(announce)
+            write_page(render_report(demo_report(demo)), folder / PAGE)
+    finally:
+        for path in files:
+            if path.exists():
+                remember_own(path, manifest)
+    return demo
 
 
 def run_demo(announce: Announce) -> Demo:
     """Train a classifier on seen classes, fit heads to the sources, and classify new images.
 
-    ``announce`` is called with the number of steps done, the number of all steps, and the next
-    step.
+    ``announce`` is called before each step.
     """
     data = load_cifar()
     tables = {
@@ -184,22 +173,20 @@ def run_demo(announce: Announce) -> Demo:
         ("Weighted Mean", f"{name} + reference", WeightedMean(), rankings)
         for name, rankings in questions.items()
     ]
-    todo = len(methods) + 2
-    announce(0, todo, "training")
+    announce("training")
     model = _train(data.seen_train, data.seen_train_label)
     classes = tuple(model.classes_.tolist())
     scores = Scores(model.decision_function(data.new), classes)
     reference = Scores(model.decision_function(data.seen_validation), classes)
     comparison: dict[str, dict[str, Interval]] = {}
-    for done, (method, source, head, semantics) in enumerate(methods, 1):
-        announce(done, todo, f"{method}, {source}")
+    for method, source, head, semantics in methods:
+        announce(f"{method}, {source}")
         given = {"reference": reference} if isinstance(head, WeightedMean) else {}
         correct = head.fit(semantics, **given).predict(scores) == data.new_label
         accuracy = wilson_interval(int(correct.sum()), len(correct))
         comparison.setdefault(method, {})[source] = accuracy
-    announce(todo - 1, todo, "rehearsal with seen classes")
+    announce("rehearsal with seen classes")
     rehearsal = _rehearse()
-    announce(todo, todo, "done")
     return Demo(
         comparison=comparison,
         seen_accuracy=model.score(data.seen_validation, data.seen_validation_label),

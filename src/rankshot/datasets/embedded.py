@@ -1,4 +1,4 @@
-"""The data that come with the package, except images: names, panels, vectors, texts, sounds."""
+"""The data that come with the package: names, panels, tables, images, texts and sounds."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.sources.names import load_imagenet_labels
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 
+Texts = NDArray[np.str_]
 QUESTIONS = {
     "cifar": ("photographs", "contrast", "similar"),
     "animals": ("photographs", "contrast", "similar"),
@@ -28,7 +29,6 @@ QUESTIONS = {
 }
 """For each data set: the questions that the panel was asked, the default first."""
 SOURCES = ("WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d")
-VECTOR_SOURCE = "GloVe 100d"
 CIFAR_SENSES = {
     "boy": "male_child.n.01",
     "bridge": "bridge.n.01",
@@ -57,10 +57,10 @@ def embedded_rankings(file: str, items: Sequence[str] | None = None) -> Rankings
         return read_rankings(path, items=items)
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Make the array read-only and return it."""
-    array.flags.writeable = False
-    return array
+def embedded_lines(file: str) -> list[str]:
+    """Return the lines of an .xz data file."""
+    with embedded_file(file) as path:
+        return lzma.decompress(path.read_bytes()).decode().splitlines()
 
 
 # ---- Class names
@@ -193,7 +193,7 @@ def panel_source(question: str) -> str:
     return f"language-model panel: {question}"
 
 
-# ---- Similarities and vectors
+# ---- Similarities
 
 
 def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
@@ -241,31 +241,6 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
         }
 
 
-def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
-    """Return the GloVe 6B vectors of all classes of a data set: 100 dimensions, unit length.
-
-    A name of several words has the mean of the vectors of its words, as in `WordVectors`;
-    ``class_vectors.md``, in the folder of the data, describes where they come from. The new
-    classes are first, then the seen ones. The intent ``rollover_401k`` has no vector (NaN).
-
-    Parameters
-    ----------
-    dataset : {"cifar", "animals", "intents"}
-        The data set.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_class_vectors
-    >>> load_class_vectors("animals")
-    ClassVectors: 50 names with 100 numbers each, from GloVe 100d
-    >>> load_class_vectors().select(["cat", "pickup_truck"]).values.shape
-    (2, 100)
-    """
-    seen, new = class_names(dataset)
-    with embedded_arrays("class_vectors.npz") as arrays:
-        return ClassVectors(new + seen, arrays[dataset], VECTOR_SOURCE)
-
-
 # ---- An election
 
 
@@ -295,48 +270,136 @@ def load_election() -> Rankings:
     return embedded_rankings("apa_1980.soi")
 
 
-# ---- Sounds
-
-SOUNDS_FILE = "sounds_scores.npz"
-SOUNDS_PANEL_FILE = "sounds_panel.jsonl"
+# ---- Scores of networks
 
 
-class SoundScores(NamedTuple):
-    """Scores and features of a network that knows 40 sounds, for clips of ten other sounds.
+class ScoredData(NamedTuple):
+    """Scores of a network for inputs of classes that it does not know, and rankings of its classes.
 
     Attributes
     ----------
+    ids : ndarray of str
+        The names of the inputs, such as those of their files.
     scores : Scores
-        The network's logits for 400 clips, 40 of each new class, with ``features``: the 256 inputs
-        of its last layer.
+        The network's logits, with ``features`` if there are any.
     labels : ndarray of str
-        The new class of each clip.
-    clips : ndarray of str
-        The file of each clip in ESC-50; the second number in its name is the clip's number at
-        freesound.org, where its author is named.
+        The new class of each input.
     rankings : Rankings
-        For each new class the first twelve seen classes, by four raters, large language models.
+        Rankings of the seen classes for each new class, by large language models.
+    reference : Scores or None
+        The logits of some inputs of seen classes.
+    reference_labels : ndarray of str or None
+        The seen class of each of these.
 
     Examples
     --------
-    >>> from rankshot.datasets import load_sounds
-    >>> data = load_sounds()
-    >>> data.scores.values.shape, data.scores.features.shape, str(data.labels[0])
-    ((400, 40), (400, 256), 'dog')
+    >>> from rankshot.datasets import load_imagenet
+    >>> data = load_imagenet()
+    >>> data.scores.values.shape, str(data.labels[0]), data.rankings.target_names[:2]
+    ((280, 1000), 'ship', ('airplane', 'automobile'))
     """
 
+    ids: Texts
     scores: Scores
-    labels: NDArray[np.str_]
-    clips: NDArray[np.str_]
+    labels: Texts
     rankings: Rankings
+    reference: Scores | None = None
+    reference_labels: Texts | None = None
 
 
-def load_sounds() -> SoundScores:
+def load_photographs() -> ScoredData:
+    """Return the scores of EfficientNet-Lite0 for twelve photographs, one per new class.
+
+    They illustrate how rankshot works; they are too few to measure anything. The rankings list the
+    first five seen classes, by one rater. `write_photographs` writes the photographs themselves.
+    ``photographs.md``, in the folder of the data, has their origins and licences.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.datasets import load_photographs
+    >>> photos = load_photographs()
+    >>> photos.scores.values.shape, str(photos.ids[0])
+    ((12, 1000), 'astronaut.jpg')
+    >>> photos.rankings.select(target="temple")
+    Rankings: 1 ranking of 1,000 items, 1 target, 1 source, 1 rater
+      temple: palace > stupa > monastery > mosque > bell cote
+    >>> head = rs.WeightedMean().fit(photos.rankings)
+    >>> n_correct = (head.predict(photos.scores) == photos.labels).sum()
+    >>> print(n_correct, "of", len(photos.labels))
+    11 of 12
+    """
+    seen = load_imagenet_labels().names
+    rankings = embedded_rankings("photographs.jsonl", seen)
+    with embedded_arrays("photographs_scores.npz") as arrays:
+        ids, logits = arrays["name"], arrays["logits"].astype(np.float32)
+    labels = np.char.partition(ids, ".")[:, 0]
+    return ScoredData(ids, Scores(logits, seen), labels, rankings)
+
+
+def write_photographs(folder: str | Path) -> None:
+    """Write the twelve photographs to a folder, as JPEG files of 224 x 224 pixels.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder to write to; it is created if needed. Files with the same names are replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.datasets import write_photographs
+    >>> with TemporaryDirectory() as folder:
+    ...     write_photographs(folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())[:2]
+    ['astronaut.jpg', 'brick_wall.jpg']
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name in load_photographs().ids.tolist():
+        with embedded_file(f"photographs/{name}") as path:
+            Path(folder, name).write_bytes(path.read_bytes())
+
+
+def load_imagenet() -> ScoredData:
+    """Return the scores of EfficientNet-Lite0 for small images, and rankings of their classes.
+
+    The images, 14 of each of 20 new classes, are CIFAR's, enlarged; the reference has 96 images of
+    24 seen classes, and the rankings the first ten seen classes, by one rater. They show how
+    rankshot works with 1,000 seen classes; they are too few to compare methods.
+    ``imagenet_scores.md``, in the folder of the data, describes them.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.datasets import load_imagenet
+    >>> data = load_imagenet()
+    >>> data.scores.values.shape
+    (280, 1000)
+    >>> head = rs.WeightedMean().fit(data.rankings)
+    >>> accuracy = (head.predict(data.scores) == data.labels).mean()
+    >>> print(f"{accuracy:.2f}, where chance is {1 / len(head.classes_):.2f}")
+    0.57, where chance is 0.05
+    """
+    seen = load_imagenet_labels().names
+    rankings = embedded_rankings("imagenet_rater.jsonl", seen)
+    with embedded_arrays("imagenet_scores.npz") as arrays:
+        new, reference = (
+            Scores(arrays[part].astype(np.float32), seen) for part in ("new", "reference")
+        )
+        labels, reference_labels = arrays["new_label"], arrays["reference_label"]
+    ids = np.arange(len(labels)).astype(str)
+    return ScoredData(ids, new, labels, rankings, reference, reference_labels)
+
+
+def load_sounds() -> ScoredData:
     """Return the scores of a network for recordings of ten sounds, and rankings of their classes.
 
     The recordings are those of ESC-10, a part of ESC-50 (Piczak 2015). The network was trained on
     the other 40 classes of ESC-50. There is no reference: the recordings of these classes may not
-    be used commercially, so their scores are not included. ``sounds.md``, in the folder of the
+    be used commercially, so their scores are not included. The ids are the files of ESC-50; the
+    second number in a name is the clip's number at freesound.org, where its author is named. The
+    features are the 256 inputs of the last layer. ``sounds.md``, in the folder of the
     data, describes the network, the raters and the licences.
 
     Examples
@@ -352,19 +415,145 @@ def load_sounds() -> SoundScores:
     >>> print(f"{accuracy:.2f}, where chance is {1 / len(head.classes_):.2f}")
     0.56, where chance is 0.10
     """
-    with embedded_arrays(SOUNDS_FILE) as arrays:
+    with embedded_arrays("sounds_scores.npz") as arrays:
         seen = tuple(arrays["classes"].tolist())
         values = arrays["logits"].astype(np.float32)
         # The file has whole steps, one row per dimension.
         features = np.multiply(arrays["features"].T, arrays["step"], order="C")
-        labels, clips = (read_only(arrays[name]) for name in ("label", "clip"))
-    rankings = embedded_rankings(SOUNDS_PANEL_FILE, seen)
-    return SoundScores(Scores(values, seen, features=features), labels, clips, rankings)
+        labels, ids = arrays["label"], arrays["clip"]
+    rankings = embedded_rankings("sounds_panel.jsonl", seen)
+    return ScoredData(ids, Scores(values, seen, features=features), labels, rankings)
 
 
-# ---- Intents
+# ---- Inputs for a classifier of your own
 
-Texts = NDArray[np.str_]
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelledData:
+    """Images as features, or texts, with the names of their classes.
+
+    Attributes
+    ----------
+    name : str
+        The data set, as for `load_panel` and `load_similarities`.
+    seen_train, seen_train_label : ndarrays
+        Inputs of the seen classes, for training.
+    seen_validation, seen_validation_label : ndarrays
+        Other inputs of the seen classes, for calibration and for the choice of settings.
+    new, new_label : ndarrays
+        Inputs of the new classes, for reporting results; no setting may be chosen on them.
+    seen_classes, new_classes : tuples of str
+        The names of the classes, sorted.
+    seen_test, seen_test_label : ndarrays, optional
+        Inputs of the seen classes to report results on.
+    out_of_scope_validation, out_of_scope_test : ndarrays, optional
+        Inputs that belong to no class.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> data = load_cifar()
+    >>> data.name, data.seen_train.shape, data.new_classes[:2]
+    ('cifar', (8000, 256), ('airplane', 'automobile'))
+    """
+
+    name: str
+    seen_train: NDArray[Any]
+    seen_train_label: Texts
+    seen_validation: NDArray[Any]
+    seen_validation_label: Texts
+    new: NDArray[Any]
+    new_label: Texts
+    seen_classes: tuple[str, ...]
+    new_classes: tuple[str, ...]
+    seen_test: Any = None
+    seen_test_label: Any = None
+    out_of_scope_validation: Any = None
+    out_of_scope_test: Any = None
+
+    def __repr__(self) -> str:
+        parts = (self.seen_train, self.seen_validation, self.seen_test)
+        sizes = " + ".join(str(len(part)) for part in parts if part is not None)
+        return (
+            f"{self.name}: {sizes} inputs of {len(self.seen_classes)} seen classes, "
+            f"{len(self.new)} of {len(self.new_classes)} new ones"
+        )
+
+
+def load_cifar() -> LabelledData:
+    """Return features of images of CIFAR-100 (seen classes) and of CIFAR-10 (new classes).
+
+    8,000 images are for training, 3,000 for validation and 4,000 are of new classes. The features
+    are those of a network trained on ImageNet, reduced by PCA and rounded to multiples of a
+    quarter; ``cifar_features.md``, in the folder of the data, describes how they were made, and
+    their limits.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> data = load_cifar()
+    >>> data
+    cifar: 8000 + 3000 inputs of 100 seen classes, 4000 of 10 new ones
+    >>> print(data.seen_train_label[:3], data.new_classes[:3])
+    ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
+    """
+    seen, new = class_names("cifar")
+    parts: dict[str, Any] = {}
+    with embedded_arrays("cifar_features.npz") as arrays:
+        for part, stored, classes in (
+            ("seen_train", "seen_train", seen),
+            ("seen_validation", "seen_validation", seen),
+            ("new", "unseen", new),
+        ):
+            # The file has whole steps, one row per dimension.
+            parts[part] = np.multiply(arrays[stored].T, arrays["step"], order="C")
+            parts[f"{part}_label"] = np.array(classes)[arrays[f"{stored}_label"]]
+    return LabelledData("cifar", **parts, seen_classes=seen, new_classes=new)
+
+
+class Thumbnails(NamedTuple):
+    """Images of new classes, to show next to their predictions.
+
+    Attributes
+    ----------
+    images : ndarray of uint8, shape (60, 32, 32, 3)
+        Red, green and blue.
+    labels : ndarray of str, shape (60,)
+        The class of each image.
+    rows : ndarray of int, shape (60,)
+        The row of each image in ``load_cifar().new``.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_thumbnails
+    >>> images = load_thumbnails()
+    >>> images.images.shape, str(images.labels[0])
+    ((60, 32, 32, 3), 'airplane')
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.str_]
+    rows: NDArray[np.int64]
+
+
+def load_thumbnails() -> Thumbnails:
+    """Return 60 images of CIFAR-10, six of each class, whose features `load_cifar` returns.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar, load_thumbnails
+    >>> images, labels, rows = load_thumbnails()
+    >>> images.shape, images.dtype
+    ((60, 32, 32, 3), dtype('uint8'))
+    >>> bool((load_cifar().new_label[rows] == labels).all())
+    True
+    """
+    with embedded_arrays("cifar_thumbnails.npz") as arrays:
+        labels = np.array(class_names("cifar").new)[arrays["label"]]
+        rows = arrays["row"].astype(np.int64)
+        return Thumbnails(arrays["image"], labels, rows)
+
+
 PARTS = {
     "seen_train": ("seen", "train"),
     "seen_validation": ("seen", "val"),
@@ -373,97 +562,48 @@ PARTS = {
     "out_of_scope_validation": (None, "val"),
     "out_of_scope_test": (None, "test"),
 }
-"""The kind of class, None for texts without labels, and the split of the parts of `TextData`."""
+"""The kind of class, None for texts without labels, and the split of the parts of the intents."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TextData:
-    """Texts with the names of their classes, and rankings of the classes; arrays are read-only.
-
-    Attributes
-    ----------
-    name : str
-        The data set, "intents", as for `load_similarities` and `load_class_vectors`.
-    seen_train, seen_train_label : ndarrays of str, shape (n,)
-        Texts of the seen classes, for training.
-    seen_validation, seen_validation_label : ndarrays of str
-        Other texts of the seen classes, for calibration and for the choice of settings.
-    seen_test, seen_test_label : ndarrays of str
-        Texts of the seen classes to report results on.
-    new, new_label : ndarrays of str
-        Texts of the new classes for reporting results; no setting may be chosen on them.
-    out_of_scope_validation, out_of_scope_test : ndarrays of str
-        Texts that belong to no class.
-    seen_classes, new_classes : tuples of str
-        The names of the classes, sorted.
-    held_out_classes : tuple of str
-        The held-out seen classes, sorted.
-    panel : Rankings
-        Rankings of the seen classes, for each new class as target.
-    held_out_panel : Rankings
-        Rankings of the seen classes that are not held out, for each held-out class as target.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_intents
-    >>> data = load_intents()
-    >>> len(data.seen_classes), len(data.new_classes)
-    (120, 30)
-    >>> print(data.new[0], "->", data.new_label[0])
-    will i need to have a plug converter when i visit madrid -> plug_type
-    """
-
-    name: str
-    seen_train: Texts
-    seen_train_label: Texts
-    seen_validation: Texts
-    seen_validation_label: Texts
-    seen_test: Texts
-    seen_test_label: Texts
-    new: Texts
-    new_label: Texts
-    out_of_scope_validation: Texts
-    out_of_scope_test: Texts
-    seen_classes: tuple[str, ...]
-    new_classes: tuple[str, ...]
-    held_out_classes: tuple[str, ...]
-    panel: Rankings
-    held_out_panel: Rankings
-
-    def __repr__(self) -> str:
-        seen = (self.seen_train, self.seen_validation, self.seen_test)
-        return (
-            f"{self.name}: {' + '.join(str(len(texts)) for texts in seen)} texts of "
-            f"{len(self.seen_classes)} seen classes, {len(self.new)} of "
-            f"{len(self.new_classes)} new ones, "
-            f"{len(self.out_of_scope_validation)} + {len(self.out_of_scope_test)} out of scope"
-        )
-
-
-def load_intents() -> TextData:
-    """Return requests to a virtual assistant, with rankings of their intents (CLINC150).
+def load_intents() -> LabelledData:
+    """Return requests to a virtual assistant, with their intents (CLINC150).
 
     These are some of the requests for all 150 intents; ``intents.md``, in the folder of the data,
-    describes the selection, and its limits.
+    describes the selection, and its limits. ``load_panel("intents")`` has rankings of the intents.
 
     Examples
     --------
     >>> from rankshot.datasets import load_intents
     >>> data = load_intents()
     >>> data
-    intents: 4800 + 1200 + 1200 texts of 120 seen classes, 600 of 30 new ones, 100 + 200 out of
-    scope
+    intents: 4800 + 1200 + 1200 inputs of 120 seen classes, 600 of 30 new ones
     >>> print(f"{data.new_label[0]}: {data.new[0]}")
     plug_type: will i need to have a plug converter when i visit madrid
-    >>> data.panel.select(target="gas", rater="lm1")
-    Rankings: 1 ranking of 120 items, 1 target, 1 source, 1 rater
-      gas: gas_type > mpg > distance > oil_change_when > rewards_balance > jump_start >
-        last_maintenance > pto_balance > …
     """
-    with embedded_file("intents_requests.jsonl.xz") as path:
-        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
-    seen, new = class_names("intents")
-    return join_intents(lines, seen, new, load_panel("intents"), load_held_out_panel("intents"))
+    return sort_requests(embedded_lines("intents_requests.jsonl.xz"), *class_names("intents"))
+
+
+def sort_requests(
+    lines: Iterable[str], seen: tuple[str, ...], new: tuple[str, ...]
+) -> LabelledData:
+    """Sort requests, one JSON object per line, into the parts of `LabelledData`.
+
+    Requests of new intents for training and validation are skipped: in zero-shot classification
+    there are none. The intent of an out-of-scope request is null.
+    """
+    kinds: dict[str | None, str | None] = {None: None, **dict.fromkeys(seen, "seen")}
+    kinds |= dict.fromkeys(new, "new")
+    groups: dict[tuple[str | None, str], list[tuple[str, str]]] = {}
+    for request in map(json.loads, lines):
+        group = kinds[request["intent"]], request["split"]
+        groups.setdefault(group, []).append((request["text"], request["intent"]))
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, group in PARTS.items():
+        texts, labels = zip(*groups[group], strict=True)
+        arrays[part] = np.array(texts)
+        if group[0] is not None:
+            arrays[f"{part}_label"] = np.array(labels)
+    return LabelledData("intents", **arrays, seen_classes=seen, new_classes=new)
 
 
 class Sentences(NamedTuple):
@@ -508,48 +648,11 @@ def load_sentences() -> Sentences:
     >>> int(data.is_new.sum()), len(set(data.labels[data.is_new])), len(set(data.reference_labels))
     (159, 8, 116)
     """
-    with embedded_file("sentences.jsonl.xz") as path:
-        lines = lzma.decompress(path.read_bytes()).decode().splitlines()
-    records = [json.loads(line) for line in lines]
+    records = [json.loads(line) for line in embedded_lines("sentences.jsonl.xz")]
     texts, labels, reference, reference_labels = (
-        read_only(np.array([each[field] for each in records if each["part"] == part]))
+        np.array([each[field] for each in records if each["part"] == part])
         for part in ("test", "reference")
         for field in ("text", "language")
     )
-    is_new = read_only(~np.isin(labels, reference_labels))
+    is_new = ~np.isin(labels, reference_labels)
     return Sentences(texts, labels, is_new, reference, reference_labels)
-
-
-def join_intents(
-    lines: Iterable[str],
-    seen: tuple[str, ...],
-    new: tuple[str, ...],
-    panel: Rankings,
-    held_out_panel: Rankings,
-) -> TextData:
-    """Sort requests, one JSON object per line, into the parts of `TextData`.
-
-    Requests of new intents for training and validation are skipped: in zero-shot classification
-    there are none. The intent of an out-of-scope request is null.
-    """
-    kinds: dict[str | None, str | None] = {None: None, **dict.fromkeys(seen, "seen")}
-    kinds |= dict.fromkeys(new, "new")
-    groups: dict[tuple[str | None, str], list[tuple[str, str]]] = {}
-    for request in map(json.loads, lines):
-        group = kinds[request["intent"]], request["split"]
-        groups.setdefault(group, []).append((request["text"], request["intent"]))
-    arrays: dict[str, NDArray[Any]] = {}
-    for part, group in PARTS.items():
-        texts, labels = zip(*groups[group], strict=True)
-        arrays[part] = read_only(np.array(texts))
-        if group[0] is not None:
-            arrays[f"{part}_label"] = read_only(np.array(labels))
-    return TextData(
-        "intents",
-        **arrays,
-        seen_classes=seen,
-        new_classes=new,
-        held_out_classes=tuple(sorted(held_out_panel.target_names)),
-        panel=panel,
-        held_out_panel=held_out_panel,
-    )

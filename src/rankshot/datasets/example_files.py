@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
-from rankshot.datasets.images import load_cifar
+from rankshot.datasets.embedded import load_cifar
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.files.score_tables import write_score_table
 

@@ -29,9 +29,5 @@ from .similarity import (
     read_similarity as read_similarity,
     write_similarity as write_similarity,
 )
-from .vectors import (
-    ClassVectors as ClassVectors,
-    Embedding as Embedding,
-    WordVectors as WordVectors,
-)
+from .vectors import Embedding as Embedding, WordVectors as WordVectors
 from .wordnet import Sense as Sense, WordNet as WordNet

@@ -215,9 +215,8 @@ class AnswerFiles:
     >>> from pathlib import Path
     >>> from rankshot.sources import read_answer_files
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "rater-1.txt")
-    ...     _ = path.write_text("cat: tiger, whale, bus")
-    ...     found = read_answer_files([path], ["cat", "truck"], ["tiger", "bus", "whale"])
+    ...     _ = Path(folder, "rater-1.txt").write_text("cat: tiger, whale, bus")
+    ...     found = read_answer_files(folder, ["cat", "truck"], ["tiger", "bus", "whale"])
     >>> found.rankings.orders(), found.follow_ups
     ([['tiger', 'whale', 'bus']], {'rater-1.again-1': ('truck',)})
     """

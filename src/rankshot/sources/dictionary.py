@@ -267,7 +267,7 @@ class Dictionary:
         these are installed.
         """
         vectors = self._vectors if names else None
-        own = None if vectors is None else np.nan_to_num(vectors.source.vectors(names).values)
+        own = None if vectors is None else np.nan_to_num(vectors.source.vectors(names))
         mixed: dict[str, Entry | None] = {}
         for i, name in enumerate(names):
             synset = synsets[name] if name in synsets else self.choose_sense(name)[0]
@@ -316,7 +316,7 @@ class Dictionary:
         if find_spec(GLOVE_PACKAGE) is None or find_spec("pyarrow") is None:
             return None
         source = WordVectors.glove()
-        return _NounVectors(source, np.nan_to_num(source.vectors(self.nouns).values))
+        return _NounVectors(source, np.nan_to_num(source.vectors(self.nouns)))
 
 
 @dataclass(frozen=True)

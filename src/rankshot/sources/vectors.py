@@ -1,7 +1,7 @@
-"""Vectors of words and classes, and similarity as their cosine.
+"""Similarity as the cosine of vectors.
 
-`WordVectors` reads vectors from a file, a package or an object, `Embedding` calls any embedding
-model, and `ClassVectors` holds the vectors of classes.
+`WordVectors` reads vectors from a file, a package or an object; `Embedding` calls any embedding
+model.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.errors import (
     InputError,
     RankshotError,
-    format_count,
     quote_names,
-    suggest_name,
 )
 from rankshot.core.files import open_bytes
 from rankshot.core.tables import open_parquet
@@ -71,70 +69,6 @@ def cosine(left: ArrayLike, right: ArrayLike) -> Floats:
     product = np.clip(rows @ columns.T, -1.0, 1.0)
     values[np.ix_(*known)] = product[np.ix_(row_of, column_of)]
     return values
-
-
-class ClassVectors:
-    """One vector per class, a word vector or attributes, for methods that learn from vectors.
-
-    Parameters
-    ----------
-    names : iterable of names
-        The classes, each once.
-    values : array-like of shape (classes, dimension)
-        Finite numbers, or NaN for missing ones. Stored as a read-only copy.
-    source : str
-        Where the numbers come from.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> vectors = ClassVectors(["cat", "tiger", "bus"], [[3, 4], [0, 2], [1, 0]], "me")
-    >>> vectors
-    ClassVectors: 3 names with 2 numbers each, from me
-    >>> vectors.select(["bus", "cat"]).values
-    array([[1., 0.],
-           [3., 4.]])
-    >>> vectors.cosines(["cat"], ["tiger", "bus"]).values
-    array([[0.8, 0.6]])
-    """
-
-    def __init__(
-        self, names: Iterable[object], values: ArrayLike, source: str = "class vectors"
-    ) -> None:
-        self.names = as_names(names, "names")
-        self.values: Floats = np.array(values, dtype=np.float64)
-        self.source = source
-        shape = self.values.shape
-        if self.values.ndim != 2 or shape[0] != len(self.names) or shape[1] == 0:
-            raise InputError("values", shape, f"must have the shape ({len(self.names)}, dimension)")
-        self.values.flags.writeable = False
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __repr__(self) -> str:
-        return (
-            f"ClassVectors: {format_count(len(self), 'name')} with "
-            f"{format_count(self.values.shape[1], 'number')} each, from {self.source}"
-        )
-
-    def select(self, names: Iterable[object]) -> ClassVectors:
-        """Return the vectors of some names, in the given order."""
-        row = {name: i for i, name in enumerate(self.names)}
-        wanted = as_names(names, "names")
-        if absent := [name for name in wanted if name not in row]:
-            hint = suggest_name(absent[0], self.names)
-            raise InputError("names", absent[0], f"has no vector in {self.source}{hint}")
-        return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
-
-    def cosines(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
-        """Return the cosines of ``targets`` with ``items``.
-
-        NaN if a vector has missing numbers, or is zero.
-        """
-        left, right = self.select(targets), self.select(items)
-        values = cosine(left.values, right.values)
-        return Similarity(values, left.names, right.names, self.source)
 
 
 class WordVectors:
@@ -240,11 +174,10 @@ class WordVectors:
         notes = [one.note for one in doubtful_first if one.note]
         return Similarity(values, targets, items, self.source, notes)
 
-    def vectors(self, names: Iterable[object]) -> ClassVectors:
+    def vectors(self, names: Iterable[object]) -> Floats:
         """Return the vectors of ``names``, scaled to unit length; NaN for unknown names."""
-        names = as_names(names, "names")
-        rows = [found.vector for found in self._find_vectors(names).values()]
-        return ClassVectors(names, unit_vectors(rows), self.source)
+        found = self._find_vectors(as_names(names, "names"))
+        return unit_vectors([one.vector for one in found.values()])
 
     def _find_vectors(self, names: Collection[str]) -> dict[str, _NameVector]:
         words = self._lookup({word for name in names for word in _all_spellings(name)})
