@@ -19,7 +19,6 @@ from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from hashlib import sha256
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -32,9 +31,11 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from tqdm.auto import tqdm
 
 from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, quote_names
-from rankshot.core.files import has_pattern, remove_leftovers, replace_path
+from rankshot.core.files import has_pattern, hash_file, remove_leftovers, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.ranking.ranking_files import read_rankings
+from rankshot.zeroshot.class_rankings import as_rankings
 from rankshot.zeroshot.decide import REJECTED, label_or_reject
 from rankshot.zeroshot.files.predictions import name_by_columns, open_predictions
 from rankshot.zeroshot.files.score_tables import (
@@ -48,12 +49,12 @@ from rankshot.zeroshot.files.score_tables import (
     open_scores,
     require_score_type,
 )
-from rankshot.zeroshot.knowledge import load_head
+from rankshot.zeroshot.knowledge import Knowledge, load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 __all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
-ENDING = ".parquet"
+ENDING, HEAD = ".parquet", ".rankshot"
 ON_ERROR = ("stop", "skip")
 KEY, SETTINGS, SUMMARY = "rankshot.input", "rankshot.settings", "rankshot.summary"
 """The keys in the footer of an output part."""
@@ -472,7 +473,7 @@ def classify(
     overwrite: bool = False,
     on_error: str = "stop",
 ) -> JobRun:
-    r"""Classify tables of scores by a saved head: one table, or many in parts.
+    r"""Classify tables of scores by a head: one table, or many in parts.
 
     The parts of an interrupted job that are finished are kept when the same call is made again;
     parts that have changed are processed again.
@@ -484,7 +485,8 @@ def classify(
         ``scores/*.parquet``. In a table without a column ``id``, the ids are the numbers of the
         rows, in many tables ``PART:ROW``.
     head : str or Path
-        A fitted head, as written by ``head.save`` or ``rankshot export``.
+        A fitted head (.rankshot), as written by ``head.save`` or ``rankshot export``; or rankings
+        of the seen classes for each new class, from which a head is made.
     output : str or Path
         The predictions to write (.parquet or .csv); for many tables, a folder.
     score_type : str
@@ -531,9 +533,11 @@ def classify(
     require_choice("score_type", score_type, SCORE_TYPES)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
-    content = Path(head).read_bytes()
+    path = Path(head).absolute()
     parts = list_parts(scores)
-    fitted = load_head(head)
+    items = open_scores(parts[0].source, allow_empty=True).items if path.suffix != HEAD else ()
+    key = hash_file(path)
+    fitted = _open_head(path, items, key)
     if fitted.inner.evidence:
         rule = "needs evidence of each input, which tables of scores do not have"
         raise InputError("head", NO_VALUE, rule, where=str(head))
@@ -541,12 +545,12 @@ def classify(
         rule = f"needs a label, but a class is called {REJECTED!r}: rename it"
         raise InputError("reject_below", reject_below, rule)
     settings: dict[str, Any] = {
-        "head": sha256(content).hexdigest(),
+        "head": key,
         "score_type": _find_score_type(parts, fitted, str(head), score_type, on_error),
         "reject_below": reject_below,
         "top": top,
     }
-    task = _ClassifyTask(Path(head).absolute(), is_given=score_type != AUTO, **settings)
+    task = _ClassifyTask(path, items, is_given=score_type != AUTO, **settings)
     if Path(scores).is_file():
         metadata: dict[str, str] = {}
         task(("", Path(scores)), Path(output), metadata)
@@ -567,9 +571,15 @@ def classify(
 
 
 @lru_cache(maxsize=1)
-def _load_head(path: Path, content_hash: str) -> LinearHead | SeenAndNew:  # noqa: ARG001 (part of the key)
-    """Return a head, which a worker process reads once."""
-    return load_head(path)
+def _open_head(
+    path: Path,
+    items: tuple[str, ...],
+    key: str,  # noqa: ARG001 (a changed file is read again)
+) -> LinearHead | SeenAndNew:
+    """A head, which a worker process opens once."""
+    if path.suffix == HEAD:
+        return load_head(path)
+    return Knowledge(as_rankings(read_rankings(path), items)).fit()
 
 
 @dataclass(frozen=True)
@@ -577,6 +587,7 @@ class _ClassifyTask:
     """Writes the predictions for one table of scores."""
 
     path: Path
+    items: tuple[str, ...]
     is_given: bool
     head: str
     score_type: str
@@ -587,7 +598,8 @@ class _ClassifyTask:
         prefix, path = source
         # A part of a dataset may have no rows.
         table = replace(open_scores(path, allow_empty=bool(prefix)), score_type=self.score_type)
-        head = name_by_columns(_load_head(self.path, self.head), table, str(self.path))
+        fitted = _open_head(self.path, self.items, self.head)
+        head = name_by_columns(fitted, table, str(self.path))
         counts: Counter[str] = Counter()
         is_small = len(head.inner.seen) * len(head.classes_) < THREADED_CELLS
         limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()

@@ -17,15 +17,9 @@ from rankshot.zeroshot.files.predictions import read_predictions
 SCORES = rs.Scores(LOGITS, SEEN)
 
 
-def classify(options):
-    run_well(f"classify scores.csv --rankings rankings.jsonl {options} -o out.parquet")
-    return read_predictions("out.parquet")
-
-
 @pytest.mark.parametrize(
     ("options", "known"),
     [
-        ("", {}),
         ("--reference usual.parquet", {"reference": rs.Scores(USUAL, SEEN)}),
         ("--settings settings.json", {"settings": rs.zeroshot.Settings(k=2, decay=1.5)}),
         ("--batch yes", {"batch": True}),
@@ -33,13 +27,25 @@ def classify(options):
         ("--classes all", {"classes": "all"}),
     ],
 )
-def test_a_table_is_classified_as_in_python(folder, options, known):
+def test_options_are_arguments_in_python(folder, options, known):
     rs.zeroshot.Settings(k=2, decay=1.5).write(folder / "settings.json")
-    predicted = classify(options)
+    batch = "" if "batch" in known else "--batch no"
+    words = f"recognise scores.csv --rankings rankings.jsonl {options} {batch} -o out.parquet"
+    run_well(words)
+    predicted = read_predictions("out.parquet")
     expected = rs.recognise(SCORES, rankings(), **{"batch": False, **known})
     assert predicted.ids.tolist() == IDS
     assert predicted.labels.tolist() == expected.labels.tolist()
     np.testing.assert_allclose(predicted.proba, expected.proba, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("table", "score_type"), [("scores.csv", "auto"), ("pairs.parquet", "one-vs-one")]
+)
+def test_tables_are_classified_by_rankings_alone(folder, table, score_type):
+    run_well(f"classify {table} --rankings rankings.jsonl --score-type {score_type} -o out.parquet")
+    expected = rs.recognise(folder / table, rankings(), batch=False)
+    np.testing.assert_allclose(read_predictions("out.parquet").proba, expected.proba, atol=1e-6)
 
 
 def test_improbable_inputs_are_rejected_and_the_best_classes_are_written(folder):

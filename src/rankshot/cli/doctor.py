@@ -32,7 +32,7 @@ def doctor(
     overwrite
         Replace settings that are not of this run, or were changed.
     output
-        The settings to write (.json), for `rankshot classify --settings`.
+        The settings to write (.json), for `rankshot recognise --settings`.
     """
     from rankshot.recognition.examination import describe_head, examine_run, rehearse_run
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,6 +16,14 @@ ITEMS_SHOWN = 10
 Output = Annotated[Path | None, Parameter(alias="-o")]
 """An output file that is optional."""
 RequiredOutput = Annotated[Path, Parameter(alias="-o")]
+ScoreType = Literal[
+    "auto",
+    "logits",
+    "probabilities",
+    "one-vs-rest-logits",
+    "one-vs-rest-probabilities",
+    "one-vs-one",
+]
 
 
 def say(text: str) -> None:

@@ -16,7 +16,6 @@ from rankshot.cli.printing import (
     say,
 )
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
-from rankshot.sources.named_rankings import ANSWERS, LANGUAGE_MODEL, Source, parse_source
 
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
@@ -102,6 +101,7 @@ def rank(
         The rankings to write (.jsonl).
     """
     from rankshot.ranking.ranking_files import ENDINGS
+    from rankshot.sources.named_rankings import ANSWERS, LANGUAGE_MODEL, parse_source
 
     require_output(output, ENDINGS, seen, new, names, overwrite=overwrite)
     known = read_seen(seen)
@@ -112,7 +112,7 @@ def rank(
         return
     if output is None:
         raise InputError("output", NO_VALUE, "must be given", hint="-o FILE, or --prompts FOLDER")
-    opened: list[Source | str] = []
+    opened: list[Any] = []
     missing: dict[str, tuple[str, ...]] = {}
     for text in source or []:
         name, detail = parse_source(text)
@@ -222,13 +222,14 @@ def write_prompts(
     raters: int = 4,
     overwrite: bool = False,
     **asked: Any,
-) -> list[Path]:
+) -> None:
     """Write prompts about some classes, with a guide; those that a person changed are kept."""
     from rankshot.core.files import replace_own
     from rankshot.sources.prompts import estimate_tokens
 
     texts = sources.make_prompts(targets, items, raters=raters, **asked)
-    (folder / ANSWERS).mkdir(parents=True, exist_ok=True)
+    answers = folder / "answers"
+    answers.mkdir(parents=True, exist_ok=True)
     several = (
         {name for some in targets.values() for name in some}
         if isinstance(targets, Mapping)
@@ -238,7 +239,7 @@ def write_prompts(
     guide = GUIDE_TEXT.format(
         count=format_count(len(several), "class"),
         prompts="\n".join(f"       {folder / name}" for name in texts),
-        answers=folder / ANSWERS,
+        answers=answers,
         tokens=tokens,
     )
     for name, text in {GUIDE: guide, **texts}.items():
@@ -246,10 +247,9 @@ def write_prompts(
             temporary.write_text(text, encoding="utf-8")
     say(
         f"{format_count(len(texts), 'prompt')} written to {folder}, up to {tokens:,} tokens long: "
-        f"paste each into a new conversation, save the answers in {folder / ANSWERS} under the "
-        f"same names, and give --source {ANSWERS}:{folder / ANSWERS}"
+        f"paste each into a new conversation, save the answers in {answers} under the "
+        f"same names, and give --source answers:{answers}"
     )
-    return [folder / name for name in texts]
 
 
 # ---- What is printed

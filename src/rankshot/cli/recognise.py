@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from rankshot import recognition
 from rankshot.cli.printing import (
     Output,
+    ScoreType,
     format_order,
     parse_share,
     print_table,
@@ -40,10 +41,12 @@ def recognise(
     reference: Path | None = None,
     rehearse: Annotated[bool, Parameter(negative="--no-rehearse")] = True,
     examples: Path | None = None,
+    settings: Path | None = None,
     classes: Literal["new", "all"] = "new",
     seen_loss: Share = None,
     none: bool = False,
     batch: Batch = "auto",
+    score_type: ScoreType = "auto",
     on_error: Literal["stop", "skip"] = "stop",
     folder: Path | None = None,
     overwrite: bool = False,
@@ -86,6 +89,8 @@ def recognise(
     examples
         The classes of some inputs (columns id and label, or labels exported by Label Studio, CVAT
         or FiftyOne), or labelled inputs of new classes.
+    settings
+        Settings that `rankshot doctor --rehearse -o` wrote (.json).
     classes
         What may be predicted: new classes only, or new and seen classes.
     seen_loss
@@ -94,6 +99,8 @@ def recognise(
         Also predict "none of these".
     batch
         Whether all inputs are classified jointly; with auto, if there are five or more per class.
+    score_type
+        What the numbers of a table of scores are. With auto, this is inferred from the first rows.
     on_error
         What to do with inputs that cannot be read: stop, or leave them out and name them.
     folder
@@ -103,6 +110,8 @@ def recognise(
     output
         The predictions to write (.csv, .parquet).
     """
+    from rankshot.zeroshot import Settings
+
     parent = Path() if output is None else output.parent
     run = folder or parent / f"{inputs.resolve().name}.rankshot-run"
     endings = (".csv", ".parquet")
@@ -131,6 +140,8 @@ def recognise(
         none=none,
         batch=BATCH[batch],
         on_error=on_error,
+        settings=None if settings is None else Settings.read(settings),
+        score_type=score_type,
     )
     print_recognition(found, output or run / "predictions.csv")
     if new is not None:

@@ -16,7 +16,7 @@ from rankshot import sources
 from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
 from rankshot.core.files import read_names
 from rankshot.core.tables import as_frame, make_frame
-from rankshot.core.validation import as_names, require_number
+from rankshot.core.validation import as_names
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exported_labels import match_ids, read_labels
@@ -34,7 +34,7 @@ from rankshot.recognition.scoring import (
 from rankshot.sources.named_rankings import Source
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names, sources_of
-from rankshot.zeroshot.decide import label_or_reject, most_probable
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import AUTO, read_scores
 from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
@@ -199,29 +199,16 @@ class Recognition:
         """
         return make_dataset(self, name)
 
-    def write(
-        self, path: str | Path, *, reject_below: float | None = None, top: int | None = None
-    ) -> NDArray[np.str_]:
-        """Write the predictions as a table (.csv, .parquet), and return the labels in it.
+    def write(self, path: str | Path) -> None:
+        """Write the predictions as a table.
 
         Parameters
         ----------
         path : str or Path
-            The table to write.
-        reject_below : float, optional
-            Inputs for which no class reaches this probability are labelled ``rejected``.
-        top : int, optional
-            Write only this number of most probable classes per input; see `open_predictions`.
+            The table to write (.csv, .parquet).
         """
-        names = self.head.classes_
-        if reject_below is not None:
-            require_number("reject_below", reject_below, least=0, most=1)
-        labels = label_or_reject(np.log(np.maximum(self.proba, 1e-300)), names, reject_below)
-        if top is None and reject_below is None:
-            labels = self.labels
-        with open_predictions(path, names, top=top) as writer:
-            writer.write(self.ids, labels, self.proba)
-        return labels
+        with open_predictions(path, self.head.classes_) as writer:
+            writer.write(self.ids, self.labels, self.proba)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a run folder, which `open_run`, ``rankshot review`` and ``report`` open.

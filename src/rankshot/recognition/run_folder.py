@@ -35,7 +35,7 @@ from rankshot.core.files import (
 )
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
-from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
+from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
 from rankshot.zeroshot.knowledge import Knowledge, load_head
 from rankshot.zeroshot.linear_head import Predictor
@@ -194,8 +194,7 @@ def _write_files(found: Any, work: Path, folder: Path) -> None:
     if found.inputs.values is not None:
         _write_inputs(work / INPUTS, ids, found.inputs.values, folder)
     found.head.save(work / HEAD, provenance=_describe_head(found))
-    with open_predictions(work / PREDICTIONS, found.head.classes_) as writer:
-        writer.write(ids, found.labels, found.proba)
+    found.write(work / PREDICTIONS)
 
 
 def _describe_head(found: Any) -> dict[str, object]:
