@@ -193,12 +193,12 @@ def test_groups_follow_each_other_and_boxes_cover_no_image(open_page):
     boxes = page.evaluate("""() => [...document.querySelectorAll('.card')].map((card) => {
         const [image, tick] = ['img', '.tick'].map((each) => card.querySelector(each)
             .getBoundingClientRect());
-        return [card.getBoundingClientRect().top, tick.bottom <= image.top];
+        return [card.getBoundingClientRect().top, tick.top >= image.bottom];
     })""")
     tops = [top for top, _ in boxes]
     per_line = max(map(tops.count, tops))
     assert all(tops.count(top) == per_line for top in {*tops[:-per_line]})
-    assert all(is_above for _, is_above in boxes)
+    assert all(is_below for _, is_below in boxes)
 
 
 def test_an_audit(open_page, served):

@@ -36,18 +36,17 @@ async function ask(path, body) {
 
 // ---- Cards
 
-const describeBoth = ({ label, proba, second, second_proba: other }, between) => (
-  `${label} ${percent(proba)}${second === label ? '' : `${between}then ${second} ${percent(other)}`}`
+const describeOdds = ({ label, proba, second, second_proba: other }) => (
+  percent(proba) + (second === label || other < 0.005 ? '' : `, then ${second} ${percent(other)}`)
 );
 
 function fill(row) {
   const { card, label, given } = row;
   card.classList.toggle('labelled', given === label);
   card.classList.toggle('corrected', given !== null && given !== label);
-  const [first, second = ''] = describeBoth(row, '\n').split('\n');
   const said = given === null ? '' : `${given === label ? '✓' : '✎'} ${given}`;
   const changed = row.has_changed ? 'The input has changed since it was scored.' : '';
-  const texts = { label: first, second, given: row.saving ? 'saving …' : said, changed, id: row.id };
+  const texts = { label, odds: describeOdds(row), given: row.saving ? 'saving …' : said, changed, id: row.id };
   for (const [name, text] of Object.entries(texts)) {
     const node = card.querySelector(`.${name}`);
     if (node.textContent !== text) node.textContent = text;
@@ -74,10 +73,10 @@ function makeCard(row) {
   row.card.dataset.row = row.row;
   const media = make('div', { className: row.kind === 'image' ? '' : 'media' });
   media.append(makeMedia(row, false));
-  const names = ['second', 'given', 'changed', 'id'];
+  const names = ['odds', 'given', 'changed', 'id'];
   const top = make('div', { className: 'top' });
   top.append(...['label', 'tick'].map((className) => make('span', { className })));
-  row.card.append(top, media, ...names.map((className) => make('span', { className })));
+  row.card.append(media, top, ...names.map((className) => make('span', { className })));
   fill(row);
   return row.card;
 }
@@ -122,7 +121,7 @@ const focusActive = () => rows.get(active)?.card.focus();
 
 function describe() {
   const row = rows.get(active);
-  const guess = row ? describeBoth(row, ', ') : '';
+  const guess = row ? `${row.label} ${describeOdds(row)}` : '';
   find('guess').textContent = selected.size ? `${selected.size} selected` : guess;
   find('correct').textContent = selected.size > 1 ? `These ${selected.size} are correct` : 'Correct';
   for (const id of ['correct', 'none', 'typed']) find(id).disabled = !row;
@@ -387,6 +386,7 @@ async function poll() {
 function tell(before) {
   const { n_labelled: n, n_inputs: all, changes, is_learning: isLearning } = state;
   find('progress').textContent = `${n.toLocaleString('en')} of ${all.toLocaleString('en')} labelled${isLearning ? ', learning …' : ''}`;
+  find('bar').style.width = percent(n / all);
   const news = find('news').firstElementChild;
   if (!before.version) {
     news.textContent = state.notes.join('. ');
