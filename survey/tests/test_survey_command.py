@@ -214,7 +214,7 @@ def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeyp
     path = write_study(folder)
     # It ends at once.
     monkeypatch.setattr("rankshot.web.server.serve", lambda *_: None)
-    monkeypatch.setattr("rankshot.web.server.find_network_address", lambda: "192.0.2.7")
+    monkeypatch.setattr("rankshot_survey.cli.studies._find_network_address", lambda: "192.0.2.7")
     done = run_command(f"serve {path} --port 0 --host 0.0.0.0")
     assert re.search(r"Phones +http://192\.0\.2\.7:\d+/", done.out), done
     assert "Phones" not in run_command(f"serve {path} --port 0").out

@@ -4,7 +4,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from asgi import JSON, URLENCODED, Client
-from rankshot.web.guards import POLICY, RateLimit, Rules
+from rankshot.web.guards import POLICY, RateLimit
 from rankshot.web.server import create_application
 
 OWN = "127.0.0.1:8000"
@@ -17,10 +17,14 @@ def refuse(_reader, error):
 
 @pytest.fixture
 def app():
-    rules = Rules(
-        RateLimit(3), uncounted={"/health", "/images/"}, policy=MEDIA, kind=JSON, hosts={OWN}
+    made = create_application(
+        refuse,
+        limit=RateLimit(3),
+        uncounted={"/health", "/images/"},
+        policy=MEDIA,
+        kind=JSON,
+        hosts={OWN},
     )
-    made = create_application(refuse, rules)
 
     @made.get("/images/{name}")
     def image(name: str):

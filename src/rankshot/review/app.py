@@ -24,7 +24,6 @@ from rankshot.web.guards import (
     POLICY,
     RateLimit,
     RefusedError,
-    Rules,
     Sent,
     are_equal,
     is_secret,
@@ -123,15 +122,15 @@ def create_app(
         page = templates.get_template("message.html").render(text=text)
         return HTMLResponse(page, error.status, error.headers)
 
-    rules = Rules(
-        RateLimit(REQUESTS),
+    app = create_application(
+        refuse,
+        limit=RateLimit(REQUESTS),
         uncounted=("/health", "/static/", "/images/"),
         policy=f"{POLICY}; media-src 'self'",
         kind="application/json",
-        find_most_bytes=lambda _path: MOST_BYTES,
+        most_bytes=MOST_BYTES,
         hosts=hosts,
     )
-    app = create_application(refuse, rules)
     app.routes.extend(Routes(review, inputs, results, require_secret(token), templates).router())
     add_files(app, "/static/{name}", static)
 

@@ -7,7 +7,6 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
@@ -79,12 +78,13 @@ Refuse = Callable[[Any, RefusedError], Response]
 """Makes the page that says why a request is refused."""
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What an application accepts.
+class Guard:
+    """Middleware that refuses requests against its rules, and adds headers to every response.
 
     Parameters
     ----------
+    refuse : callable
+        Makes the page that says why a request is refused.
     limit : RateLimit
         For all requests of an address.
     uncounted : collection of str
@@ -93,8 +93,8 @@ class Rules:
         The content security policy of every response.
     kind : str
         The only content type that is read. Files and other formats are never parsed.
-    find_most_bytes : callable
-        Returns the largest body that a path accepts.
+    most_bytes : int
+        The largest body.
     repeated : collection of bytes
         The fields that a form may have several times.
     hosts : collection of str, optional
@@ -103,84 +103,87 @@ class Rules:
         any name.
     """
 
-    limit: RateLimit
-    uncounted: Collection[str] = ("/health",)
-    policy: str = POLICY
-    kind: str = FORM
-    find_most_bytes: Callable[[str], int] = lambda _path: MOST_BYTES
-    repeated: Collection[bytes] = ()
-    hosts: Collection[str] | None = None
+    def __init__(
+        self,
+        app: ASGIApp,
+        refuse: Refuse,
+        limit: RateLimit,
+        *,
+        uncounted: Collection[str] = ("/health",),
+        policy: str = POLICY,
+        kind: str = FORM,
+        most_bytes: int = MOST_BYTES,
+        repeated: Collection[bytes] = (),
+        hosts: Collection[str] | None = None,
+    ) -> None:
+        self._app = app
+        self._refuse = refuse
+        self._limit = limit
+        self._uncounted = uncounted
+        self._kind = kind
+        self._most = most_bytes
+        self._repeated = repeated
+        self._hosts = hosts
+        headers = {"content-security-policy": policy, **_HEADERS}
+        self._headers = [(name.encode(), text.encode()) for name, text in headers.items()]
 
-    def check_start(self, scope: Scope, headers: Headers) -> None:
+    def _check_start(self, scope: Scope, headers: Headers) -> None:
         """Refuse a request of too many, by another name, or from a page of another site."""
         path = scope["path"]
-        below = tuple(folder for folder in self.uncounted if folder.endswith("/"))
-        is_counted = path not in self.uncounted and not path.startswith(below)
-        if is_counted and (wait := self.limit.wait(find_address(scope))):
+        below = tuple(folder for folder in self._uncounted if folder.endswith("/"))
+        is_counted = path not in self._uncounted and not path.startswith(below)
+        if is_counted and (wait := self._limit.wait(find_address(scope))):
             raise _make_wait_refusal(wait)
-        if self.hosts is not None and headers.get("host") not in self.hosts:
+        if self._hosts is not None and headers.get("host") not in self._hosts:
             raise RefusedError(421, "host")
         _check_origin(scope, headers)
 
-    def check_body(self, scope: Scope, headers: Headers, body: bytes, most: int) -> None:
+    def _check_body(self, scope: Scope, headers: Headers, body: bytes) -> None:
         """Refuse a body that is too large, or of a content type that our pages do not send."""
         # Some parsers treat ; like &.
-        n_fields = 1 + body.count(b"&") + body.count(b";") if self.kind == FORM else 1
-        if len(body) > most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-            raise RefusedError(413, "large", bytes=most, fields=MOST_FIELDS)
+        n_fields = 1 + body.count(b"&") + body.count(b";") if self._kind == FORM else 1
+        if len(body) > self._most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
+            raise RefusedError(413, "large", bytes=self._most, fields=MOST_FIELDS)
         kind = headers.get("content-type")
         if scope["method"] != "POST" or (kind is None and not body):
             return
-        if (kind or "").partition(";")[0].strip().lower() != self.kind:
+        if (kind or "").partition(";")[0].strip().lower() != self._kind:
             raise RefusedError(415, "no_form")
-        if self.kind == FORM and self._repeats_field(body):
-            # It is not clear which of the two is meant.
-            raise RefusedError(422, "repeated")
-
-    def _repeats_field(self, body: bytes) -> bool:
-        names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
-        others = [name for name in names if name not in self.repeated]
-        return len(set(others)) < len(others)
-
-
-class Guard:
-    """Middleware that refuses requests against the rules, and adds headers to every response."""
-
-    def __init__(self, app: ASGIApp, rules: Rules, refuse: Refuse) -> None:
-        self._app = app
-        self._rules = rules
-        self._refuse = refuse
-        headers = {"content-security-policy": rules.policy, **_HEADERS}
-        self._headers = [(name.encode(), text.encode()) for name, text in headers.items()]
+        if self._kind == FORM:
+            names = [unquote_to_bytes(one.partition(b"=")[0]) for one in body.split(b"&") if one]
+            single = [name for name in names if name not in self._repeated]
+            if len(set(single)) < len(single):
+                # It is not clear which of the two is meant.
+                raise RefusedError(422, "repeated")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; if the application fails, send a page that says so."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_head, has_started = scope["method"] == "HEAD", False
+        has_started = False
         headers = Headers(scope=scope)
-        most = self._rules.find_most_bytes(scope["path"])
 
         async def send_guarded(message: Message) -> None:
             nonlocal has_started
             has_started = True
-            await send(self._guard_message(message, is_head=is_head))
+            await send(self._add_headers(message))
 
         async def refuse(error: RefusedError) -> None:
             page = self._refuse(HTTPConnection(scope), error)
             await page(scope, receive, send_guarded)
 
         try:
-            self._rules.check_start(scope, headers)
-            body = await _read_body(headers, receive, most)
+            self._check_start(scope, headers)
+            body = await _read_body(headers, receive, self._most)
             if body is None:
                 # The client has gone. Half a form could be a different answer.
                 return
-            self._rules.check_body(scope, headers, body, most)
-            # HEAD is answered like GET, and the page itself is not sent. The page of an error may
+            self._check_body(scope, headers, body)
+            # HEAD is answered like GET; the server leaves the page out. The page of an error may
             # offer to send the body again.
-            scope = {**scope, "method": "GET" if is_head else scope["method"], SENT: body}
+            method = "GET" if scope["method"] == "HEAD" else scope["method"]
+            scope = {**scope, "method": method, SENT: body}
             await self._app(scope, _replay_body(body, receive), send_guarded)
         except RefusedError as error:
             await refuse(error)
@@ -190,10 +193,9 @@ class Guard:
                 await refuse(RefusedError(500, "failed"))
             raise
 
-    def _guard_message(self, message: Message, *, is_head: bool) -> Message:
-        """Return a message to the client with the headers of every response; HEAD has no body."""
+    def _add_headers(self, message: Message) -> Message:
         if message["type"] != "http.response.start":
-            return {**message, "body": b""} if is_head else message
+            return message
         # The Back button and a reload must show the current state.
         is_fresh = all(name != CACHE for name, _ in message["headers"])
         cache = [(CACHE, b"no-store")] if is_fresh else []

@@ -6,17 +6,14 @@ import asyncio
 import gc
 import hashlib
 import logging
-import math
 import signal
 import socket
 import sys
 import threading
 import time
-import traceback
 from contextlib import suppress
 from importlib.resources import files
-from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h11
 import uvicorn
@@ -28,17 +25,18 @@ from starlette.responses import PlainTextResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankshot.core.errors import InputError
-from rankshot.web.guards import Guard, Refuse, RefusedError, Rules
+from rankshot.web.guards import Guard, Refuse, RefusedError
 
 KINDS = {"css": "text/css", "svg": "image/svg+xml", "js": "text/javascript"}
 FOR_EVER = "public, max-age=31536000, immutable"
 VERSION_DIGITS = 8
 
 
-def create_application(refuse: Refuse, rules: Rules) -> FastAPI:
+def create_application(refuse: Refuse, **rules: Any) -> FastAPI:
     """Create an application in which every request is checked, and every error has a page.
 
-    Its only address is ``/health``, which says that the process answers.
+    ``rules`` are those of `Guard`. The only address is ``/health``, which says that the process
+    answers.
     """
     app = FastAPI(
         openapi_url=None,
@@ -63,7 +61,7 @@ def create_application(refuse: Refuse, rules: Rules) -> FastAPI:
         """Say that the process answers."""
         return "ok"
 
-    app.add_middleware(Guard, rules=rules, refuse=refuse)
+    app.add_middleware(Guard, refuse=refuse, **rules)
     return app
 
 
@@ -136,11 +134,6 @@ MOST_CONNECTIONS = 10_000
 # A connection without a request is closed after so long, and so is one on which a request does not
 # come to its end.
 IDLE_SECONDS = 30
-# An error that happens again is reported at most once in this time, with its number.
-QUIET_SECONDS = 10.0
-# After so long without an error of its kind, an error is reported with its traceback again.
-NEW_SECONDS = 600.0
-MOST_FRAMES = 6
 # A thread that comes back from the disk waits so long for another one: Python's 5 ms, several times
 # per page, would be most of its time.
 SWITCH_SECONDS = 0.0005
@@ -154,15 +147,6 @@ def open_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         rule = f"cannot be opened on {host}: {error.strerror}"
         raise InputError("port", port, rule, hint="give another one") from None
-
-
-def find_network_address() -> str | None:
-    """Return the address of this machine in its network; None without a network."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
-        # Nothing is sent: the system only chooses the interface.
-        probe.connect(("192.0.2.1", 9))
-        return str(probe.getsockname()[0])
-    return None
 
 
 def serve(app: FastAPI, port: socket.socket) -> None:
@@ -188,24 +172,18 @@ def serve(app: FastAPI, port: socket.socket) -> None:
         # it would end the process before the database is closed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     handler = logging.StreamHandler()
-    handler.addFilter(QuietFilter())
-    formatter = logging.Formatter("%(asctime)s %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
-    loggers = [LOGGER, *map(logging.getLogger, ("uvicorn.error", "asyncio"))]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.propagate = False
-        logger.setLevel(logging.INFO if logger is LOGGER else logging.WARNING)
+    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.info("the server has started")
     try:
-        LOGGER.info("the server has started")
         uvicorn.Server(config).run(sockets=[port])
     finally:
         LOGGER.info("the server has stopped")
-        for logger in loggers:
-            logger.removeHandler(handler)
-            logger.propagate = True
-        handler.close()
+
+
+class _Formatter(logging.Formatter):
+    converter = time.gmtime
 
 
 def _raise_open_files() -> None:
@@ -248,37 +226,3 @@ class _Protocol(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-# ---- Logs
-
-
-class QuietFilter(logging.Filter):
-    """Lets events of one kind pass at most once in ten seconds, and says how many there were.
-
-    Without a database, each request fails. Only the first error of its kind has a traceback.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lock = Lock()
-        # When an event of each kind was reported, and how many came since.
-        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether an event is written."""
-        error = record.exc_info[1] if record.exc_info else None
-        key, now = (record.name, record.levelno, record.msg, type(error)), time.monotonic()
-        with self._lock:
-            before, n_more = self._kinds.get(key, (-math.inf, 0))
-            is_written = now - before >= QUIET_SECONDS
-            self._kinds[key] = (now, 0) if is_written else (before, n_more + 1)
-        times = f" ({n_more + 1:,} times since the last report)" if n_more else ""
-        text = record.getMessage().strip()
-        frames = traceback.format_exception(error, limit=-MOST_FRAMES) if error else []
-        text = ": ".join([text, *(frame.strip() for frame in frames[-1:])]) + times
-        if now - before >= NEW_SECONDS:
-            text = "\n".join([text, "".join(frames).strip()]).strip()
-        record.msg, record.args = text, ()
-        record.exc_info = record.exc_text = None
-        return is_written

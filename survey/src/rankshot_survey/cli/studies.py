@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -137,7 +139,7 @@ def serve(
     require(0 <= port <= 65535, "port", port, "must be from 0 to 65535")
     require(requests >= 1, "requests", requests, "must be 1 or more")
     require(backup_every >= 0, "backup_every", backup_every, "must be 0 or more")
-    from rankshot.web.server import find_network_address, open_port, serve as serve_app
+    from rankshot.web.server import open_port, serve as serve_app
     from rankshot_survey.store.backups import backing_up
     from rankshot_survey.store.people import read_state, set_state
     from rankshot_survey.study_files import read_study
@@ -165,7 +167,7 @@ def serve(
         if state != "open":
             say(f"State         {STATES[state]}")
         say(f"Participants  {address}/")
-        if host in ("0.0.0.0", "::") and (own := find_network_address()):  # noqa: S104 (asked for)
+        if host in ("0.0.0.0", "::") and (own := _find_network_address()):  # noqa: S104 (asked for)
             say(f"Phones        http://{own}:{number}/ (on the same network)")
         if definition.platform != "none" and definition.allowed is None:
             hint = " (answers are real, unless the state is pilot)" * (state == "open")
@@ -174,6 +176,15 @@ def serve(
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
         sys.stdout.flush()
         serve_app(site, listening)
+
+
+def _find_network_address() -> str | None:
+    """Return the address of this machine in its network; None without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        # Nothing is sent: the system only chooses the interface.
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+    return None
 
 
 def set_(

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError as WaitError
 from starlette.responses import HTMLResponse, Response
 
-from rankshot.web.guards import RateLimit, RefusedError, Rules
+from rankshot.web.guards import RateLimit, RefusedError
 from rankshot.web.server import add_files, create_application, load_static_files
 from rankshot_survey.store.database import Database, name_failures
 from rankshot_survey.store.participation import NotAssignedError, Participation, StoppedError
@@ -62,8 +62,7 @@ def create_app(
     with name_failures(database.place):
         participation = Participation(study, database)
     pages = Pages(study, addresses, static, participation)
-    rules = Rules(RateLimit(requests), repeated={PLACE})
-    app = create_application(pages.refuse, rules)
+    app = create_application(pages.refuse, limit=RateLimit(requests), repeated={PLACE})
     app.state.identity = database.identity
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
