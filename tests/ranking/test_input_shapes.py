@@ -268,7 +268,7 @@ SHAPES = [
     ("csv", "judge,model,score\na,x,9\na,y,7\n", "x>y"),
     ("csv", "judge,model,score\na,x,high\n", "! @'score'"),
     ("csv", "item,rank\ntea,1\nbeer,2\n", "! rater & target="),
-    ("csv", "voter,item,rank\na,tea,1\na,tea,2\n", "! @row & 'a' & target="),
+    ("csv", "voter,item,rank\na,tea,1\na,tea,2\n", "! @item & tea & 'a' & target="),
     ("csv", "voter,item,rank,target\na,tea,1,q\na,tea,1,r\na,rum,2,r\n", "tea; tea>rum"),
     ("csv", "voter,item,rank\na,tea,0\na,beer,1\nb,beer,0\nb,tea,1\n", "! @missing & missing='0'"),
     ("csv", "voter,item,score\na,tea,-99\na,beer,5\n", "! @missing & missing='-99'"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from random_rankings import orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 from rankshot.ranking import ranking_files as files
-from rankshot.ranking.ranking_files import read_with_layout
+from rankshot.ranking.ranking_files import read_source
 from refusals import refuses
 
 ABC = ["a", "b", "c"]
@@ -267,7 +267,8 @@ def test_fields_are_used_or_named(tmp_path, ending):
     elif ending == ".parquet":
         table.to_parquet(path)
     source = {"records": records, "frame": table}.get(ending, path)
-    found, reading = read_with_layout(source)
+    read = read_source(source)
+    found, reading = read.rankings, read.reading
     assert found.orders() == [["a", ["b", "c"]]]
     assert found.raters.tolist() == ["ann"]
     assert (reading.layout, reading.unused) == ("rankings", ("length",))

@@ -106,7 +106,7 @@ def test_the_winner_has_many_spellings(tmp_path, word):
         (ARENA, {"winner": "won"}, "column", "won", ""),
         (ARENA, {"a": "modela"}, "column", "modela", ""),
         ("winner,loser\na,b\nDraw,a\n", {}, "winner", "Draw", ":3"),
-        (ARENA, {"items": ["ant", "bee", "cats"]}, "row", ANY, ":3"),
+        (ARENA, {"items": ["ant", "bee", "cats"]}, "item", "cat", ":3"),
         ("winner,loser,tie\na,b,perhaps\n", {}, "'tie'", "perhaps", ":2"),
         ("a,b,winner\nleft,x,b\nx,left,left\n", {}, "row", ANY, ":3"),
         ("a,b,winner\nx,y\n", {}, "line", ANY, ":2"),

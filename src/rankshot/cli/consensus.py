@@ -80,15 +80,16 @@ def consensus(
     """
     import numpy as np
 
-    from rankshot.ranking.ranking_files import ENDINGS, read_with_layout
+    from rankshot.ranking.ranking_files import ENDINGS, read_source
 
     models = {"plackett-luce": ranking.PlackettLuce(), "mallows": ranking.Mallows()}
     require_output(output, ENDINGS, rankings, overwrite=overwrite)
     columns = parse_columns(column or [])
     items = columns.pop("items", None)
     with print_warnings():
-        merged, read_as = read_with_layout(rankings, items, kind, layout, **columns)
-    say_layout(read_as, merged.items)
+        read = read_source(rankings, items, kind, layout, **columns)
+    merged = read.rankings
+    say_layout(read.reading, merged.items)
     with prefix_errors(rankings):
         summaries = ranking.summarize(merged, models.get(method, "kemeny"), k)
     if output is not None:

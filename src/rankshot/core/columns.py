@@ -438,7 +438,7 @@ def read_batches(
             while some := list(islice(rows, size)):
                 lines, cells = zip(*some, strict=True)
                 parts = list(zip(*cells, strict=True))
-                where = partial(_name_line, path, lines)
+                where = partial(name_line, path, lines)
                 yield Table(
                     Source(str(path), names, partial(_take, parts), where, separator), missing
                 )
@@ -446,7 +446,7 @@ def read_batches(
     with open_parquet(path) as file:
         row = 0
         for batch in file.iter_batches(size, columns=[*columns]):
-            where = partial(_name_row, path, row)
+            where = partial(name_row, path, row)
             yield Table(
                 Source(str(path), batch.schema.names, partial(_take, batch.columns), where), missing
             )
@@ -460,11 +460,13 @@ def _take(columns: Sequence[Any], places: list[int]) -> list[Any]:
     return [columns[j] for j in places]
 
 
-def _name_row(source: object, begin: int, row: int) -> str:
+def name_row(source: object, begin: int, row: int) -> str:
+    """A row of a part that begins with the row ``begin``."""
     return f"{source}: row {begin + row}"
 
 
-def _name_line(path: Path, lines: Sequence[int], row: int) -> str:
+def name_line(path: Path, lines: Sequence[int], row: int) -> str:
+    """The file and line of a row."""
     return f"{path}:{lines[row]}"
 
 
@@ -522,7 +524,7 @@ def _open_parquet(path: Path) -> Source:
             table = file.read(columns=wanted, use_threads=False)
         return [table.column(name) for name in wanted]
 
-    return Source(str(path), names, read, partial(_name_row, path, 0))
+    return Source(str(path), names, read, partial(name_row, path, 0))
 
 
 def _open_frame(name: str, frame: Any) -> Source:
@@ -540,7 +542,7 @@ def _open_frame(name: str, frame: Any) -> Source:
         name,
         frame.columns,
         lambda places: [read_series(frame[:, j]) for j in places],
-        partial(_name_row, name, 0),
+        partial(name_row, name, 0),
     )
 
 
@@ -574,7 +576,7 @@ def _open_records(name: str, records: Any) -> Source:
         rule = "must be a list of objects, one per row, or an object of columns of equal length"
         raise InputError("table", records, rule, where=name)
     read = partial(_take, [*columns.values()])
-    return Source(name, [*columns], read, partial(_name_row, name, 0))
+    return Source(name, [*columns], read, partial(name_row, name, 0))
 
 
 def _read_json(path: Path) -> Any:
@@ -610,7 +612,7 @@ def _open_lines(path: Path, odd: dict[str, None] | None) -> Source:
         if odd is None:
             raise problem
         odd[str(problem)] = None
-    return _open_records(str(path), records)._replace(where=partial(_name_line, path, lines))
+    return _open_records(str(path), records)._replace(where=partial(name_line, path, lines))
 
 
 def _read_arrow_lines(path: Path) -> Any:
@@ -657,32 +659,24 @@ class RowChecks:
         self.skips = table.odd is not None
         self.kept = np.ones(n, bool)
 
-    def check(self, is_bad: NDArray[np.bool_], describe: Callable[[int], str]) -> None:
+    def check(self, is_bad: NDArray[np.bool_], describe: Callable[[int], str | InputError]) -> None:
         """Raise for the first bad row, or mark all of them; ``describe(row)`` is what is wrong."""
-        self._check(is_bad, lambda row: InputError("row", NO_VALUE, f"is invalid: {describe(row)}"))
-
-    def check_cells(self, is_bad: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
-        """Do the same for bad cells of a column; ``rule`` is what they should be."""
-        invalid = f"is invalid: {rule}"
-        self._check(is_bad, lambda row: InputError(repr(name), cells.text(row), invalid))
-
-    def _check(self, is_bad: NDArray[np.bool_], make: Callable[[int], InputError]) -> None:
         new = np.flatnonzero(is_bad & self.kept)
         for row in new[:PROBLEMS_SHOWN].tolist():
-            error = make(row)
+            error = describe(row)
+            if isinstance(error, str):
+                error = InputError("row", NO_VALUE, f"is invalid: {error}")
             error.where = self._table.where(row)
             if not self.skips:
                 raise error
             self._problems.append((row, str(error)))
         self.kept[new] = False
 
-    def try_rows(self, read: Callable[[NDArray[np.int64]], Any]) -> None:
-        """Leave out rows for which ``read(rows)`` raises; without skipping, it raises later."""
-        if self.skips:
-            readable, problems = find_readable(np.flatnonzero(self.kept), read)
-            self._problems += problems
-            self.kept[:] = False
-            self.kept[readable] = True
+    def check_cells(self, is_bad: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
+        """Do the same for bad cells of a column; ``rule`` is what they should be."""
+        self.check(
+            is_bad, lambda row: InputError(repr(name), cells.text(row), f"is invalid: {rule}")
+        )
 
     def finish(self) -> NDArray[np.int64]:
         """Warn of what was skipped, and return the rows that are left."""

@@ -3,119 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankshot.core.columns import Table, is_records, open_table
-from rankshot.core.errors import InputError, format_count, quote_names
+from rankshot.core.columns import is_records
+from rankshot.core.errors import InputError
 from rankshot.core.tables import as_frame
 from rankshot.leaderboards.judgements import unfold_judgements
-from rankshot.ranking.checks import are_votes
-from rankshot.ranking.column_meanings import Reading
-from rankshot.ranking.construction import Labels, distinct_values, require_one_each
-from rankshot.ranking.ranking_files import (
-    COLUMN_ARGUMENTS,
-    SHARED_ARGUMENTS,
-    TABLE_ARGUMENTS,
-    VOTE_ARGUMENTS,
-    has_rankings,
-    read_missing,
-    read_with_layout,
-    require_arguments,
-    split_names,
-)
-from rankshot.ranking.rankings import Rankings, require_rankings
-from rankshot.ranking.votes import TableOfVotes, is_votes, read_votes as read_table
+from rankshot.ranking.construction import Labels, require_one_each
+from rankshot.ranking.ranking_files import TABLE_ARGUMENTS, read_source, require_arguments
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.votes import Votes
 
-Floats = NDArray[np.float64]
-POSITION = "position"
-"""The covariate 1 of every vote: what it is worth to be the first of the two."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Votes:
-    """Votes between two items, or other rankings, with what may explain them.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        One for each vote, the winner first, with weights and raters; their targets are the
-        categories.
-    covariates : ndarray of shape (votes, covariates)
-        Those of the winner minus those of the loser; in a tie, of the first item in the ranking.
-    names : tuple of str
-        The names of the covariates.
-    clusters : ndarray of str or None, optional
-        A second reason why votes may be alike, such as the prompt.
-    reading : Reading, optional
-        Which columns of a table were used.
-
-    Examples
-    --------
-    >>> from rankshot.leaderboards import read_votes
-    >>> read_votes({"model_a": ["x"], "model_b": ["y"], "winner": ["x"], "turn": [1]})
-    Votes: 1 vote between 2 items
-      columns used: model_a (item), model_b (item), winner (winner); not used: turn
-    """
-
-    rankings: Rankings
-    covariates: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    names: tuple[str, ...] = ()
-    clusters: NDArray[np.object_] | None = None
-    reading: Reading | None = None
-
-    def __len__(self) -> int:
-        return len(self.rankings)
-
-    def __repr__(self) -> str:
-        counted = "vote" if self.are_pairs else "ranking"
-        between = "between" if self.are_pairs else "of"
-        items = format_count(self.rankings.n_items, "item")
-        lines = [f"Votes: {format_count(len(self), counted)} {between} {items}"]
-        return "\n".join([*lines, *([f"  {self.reading}"] if self.reading else [])])
-
-    @property
-    def are_pairs(self) -> bool:
-        """Whether all of them compare two items."""
-        return are_votes(self.rankings)
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The categories that occur, sorted."""
-        return distinct_values(self.rankings.targets)
-
-    def select(self, rows: NDArray[Any]) -> Votes:
-        """Keep some of the votes.
-
-        Parameters
-        ----------
-        rows : ndarray of bool or int
-        """
-        clusters = None if self.clusters is None else self.clusters[rows]
-        return replace(
-            self,
-            rankings=self.rankings[rows],
-            covariates=self.covariates[rows] if self.names else self.covariates,
-            clusters=clusters,
-        )
-
-    def of_category(self, name: str) -> Votes:
-        """Keep the votes of a category, over the items that these compare.
-
-        Parameters
-        ----------
-        name : str
-        """
-        part = self.select(self.rankings.targets == name)
-        if not part.rankings.is_subset.all():
-            return part
-        listed = np.unique(part.rankings.codes)
-        items = tuple(part.rankings.items[i] for i in listed)
-        return replace(part, rankings=part.rankings.change_items(items))
+__all__ = ["Votes", "read_votes"]
 
 
 def read_votes(
@@ -182,111 +85,50 @@ def read_votes(
       bee = cat (subset)
     """
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
-    named = {role: name for role, name in named.items() if name is not None}
-    require_arguments({**named, **(columns or {})}, TABLE_ARGUMENTS | COLUMN_ARGUMENTS)
+    others: dict[str, Any] = {role: name for role, name in named.items() if name is not None}
     if isinstance(votes, Votes):
         return votes
-    if not _is_table(votes):
-        return _of_rankings(votes, names, cluster, {**named, **(columns or {})})
-    rows = unfold_judgements(votes)
-    has_scores, votes = rows is not votes and "score" in rows[0], rows
-    more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
-    more |= {"columns": columns, **named}
-    more.pop("layout", None)
-    layout = named.pop("layout", None)
-    wanted = {*named, *(columns or {})} & VOTE_ARGUMENTS or outcomes or names
-    is_file = isinstance(votes, (str, Path)) and has_rankings(Path(votes))
-    table = None if is_file else open_table(votes, read_missing(missing), on_error)
-    is_known = bool(wanted or layout)
-    are_others = table is not None and not (is_known or is_votes(table))
-    if table is None or are_others or layout not in {None, "votes"}:
-        rankings, reading = read_with_layout(votes, items, layout=layout, **more)
-        if names or isinstance(cluster, str):
-            what = ("covariates", names) if names else ("cluster", cluster)
-            raise InputError(*what, "must be of a table of votes between two items")
-        if has_scores:
-            cluster = rankings.targets.tolist()
-            rankings = replace(rankings, targets=np.full(len(rankings), None, object))
-        return replace(_of_rankings(rankings, (), cluster, {}), reading=reading)
-    if other := {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
-        raise InputError(min(other), named[min(other)], "applies to ballots, but these are votes")
-    pair_of = {name: _find_covariate(table, name) for name in names}
-    prompt = cluster if isinstance(cluster, str) else cluster is None
-    found = read_table(
-        table,
-        items,
-        outcomes=outcomes,
-        columns={**(columns or {}), **named},
-        ignore=[*(split_names(ignore) or ()), *(x for pair in pair_of.values() for x in pair)],
-        cluster=prompt,
-        is_complete=columns is not None,
-    )
-    X = _read_covariates(table, pair_of, found)
-    labels = found.cluster
-    if cluster is not None and not isinstance(cluster, str):
-        labels = np.array(require_one_each(cluster, len(found.rankings), "cluster"), object)
-    reading = found.reading
-    used = reading.used | {x: f"covariate {name}" for name, pair in pair_of.items() for x in pair}
-    unused = tuple(name for name in reading.unused if name not in used)
-    return Votes(found.rankings, X, names, labels, Reading("votes", used, unused))
+    if isinstance(votes, Rankings):
+        more: dict[str, Any] = {**others, **(columns or {})}
+        more |= {"covariates": names} if names else {}
+        more |= {"cluster": cluster} if isinstance(cluster, str) else {}
+        require_arguments(more, TABLE_ARGUMENTS | {"covariates", "cluster"})
+        for name, value in more.items():
+            raise InputError(name, value, "names a column of a table, not of Rankings")
+        found = Votes(votes)
+    else:
+        table = unfold_judgements(_require_table(votes))
+        found = read_source(
+            table,
+            items,
+            ignore=ignore,
+            missing=missing,
+            on_error=on_error,
+            columns=columns,
+            covariates=names,
+            cluster=cluster if isinstance(cluster, str) else cluster is None,
+            outcomes=outcomes,
+            **others,
+        )
+        if table is not votes and "score" in table[0]:
+            # Scores are compared within a question.
+            scored, nobody = found.rankings, np.full(len(found), None, object)
+            rankings = replace(scored, targets=nobody)
+            found = replace(found, rankings=rankings, clusters=scored.targets)
+    if cluster is None or isinstance(cluster, str):
+        return found
+    labels = require_one_each(cluster, len(found), "cluster")
+    return replace(found, clusters=np.array(labels, object))
 
 
-def _is_table(votes: object) -> bool:
+def _require_table(votes: Any) -> Any:
     if (
         isinstance(votes, dict)
         and votes
         and all(hasattr(x, "column_names") for x in votes.values())
     ):
         raise InputError("votes", ", ".join(map(str, votes)), "names splits: choose one of them")
-    return isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None
-
-
-def _of_rankings(
-    votes: object, names: tuple[str, ...], cluster: Labels, named: Mapping[str, object]
-) -> Votes:
-    """Return rankings as votes."""
-    if not isinstance(votes, Rankings):
-        raise InputError(
-            "votes", votes, "must be a table, a data frame, the path of a file, or Rankings"
-        )
-    rankings = require_rankings(votes)
-    odd: dict[str, object] = {**named}
-    odd |= {"covariates": names} if names else {}
-    odd |= {"cluster": cluster} if isinstance(cluster, str) else {}
-    if odd:
-        name = next(iter(odd))
-        raise InputError(name, odd[name], "names a column of a table, not of Rankings")
-    labels = None
-    if cluster is not None:
-        labels = np.array(require_one_each(cluster, len(rankings), "cluster"), object)
-    return Votes(rankings, clusters=labels)
-
-
-# ---- Covariates
-
-
-def _find_covariate(table: Table, name: str) -> list[str]:
-    """Return the columns of a covariate: its own, that of each item, or none for the position."""
-    pair = [f"{name}_a", f"{name}_b"]
-    if name in table.columns:
-        return [name]
-    if {*pair} <= {*table.columns}:
-        return pair
-    if name == POSITION:
-        return []
-    raise InputError(
-        "covariates", name, f"is no column, nor are {quote_names(pair)}", where=str(table),
-        hint=f"the columns are {quote_names(table.columns)}",
-    )  # fmt: skip
-
-
-def _read_covariates(table: Table, pair_of: Mapping[str, list[str]], found: TableOfVotes) -> Floats:
-    """Return one column per covariate, those of the winner minus those of the loser."""
-    X = np.ones((len(found.rankings), len(pair_of)))
-    for k, pair in enumerate(pair_of.values()):
-        if pair:
-            numbers = table.read_numbers(pair)[found.rows]
-            X[:, k] = numbers[:, 0] - (numbers[:, 1] if len(pair) > 1 else 0.0)
-    # The winner comes first in rankings.
-    turned = np.where(found.rankings.codes[::2] == found.first, 1.0, -1.0)
-    return np.asarray(turned[:, None] * X)
+    if not (isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None):
+        rule = "must be a table, a data frame, the path of a file, or Rankings"
+        raise InputError("votes", votes, rule)
+    return votes

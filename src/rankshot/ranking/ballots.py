@@ -8,8 +8,9 @@ which name the option that decides.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +29,12 @@ from rankshot.ranking.column_meanings import (
 from rankshot.ranking.construction import (
     Entries,
     Kind,
+    count_places,
     find_first,
     number_items,
     number_rows,
     rank_sorted,
+    row_starts,
     validate_columns,
 )
 from rankshot.ranking.rankings import Rankings
@@ -76,75 +79,107 @@ CODES = (-1, -8, -9, -88, -98, -99, -999, -9999, 88, 98, 99, 888, 999, 9999)
 """Numbers that stand for missing values in SPSS and others."""
 CODE_RATIO = 5
 """Such a positive number is suspected if it is this many times larger than all others."""
-Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
-"""A function that returns the weights, raters and targets of some rows."""
+
+
+class _Listed(NamedTuple):
+    """What ballots list, item by item: the ballot, its row, the item and its value, least first."""
+
+    ballots: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    codes: NDArray[np.integer]
+    labels: list[str]
+    values: NDArray[np.float64]
 
 
 def read_ballots(
-    table: Table,
+    meanings: Meanings,
     items: Iterable[object] | None,
     kind: Kind,
     layout: str | None,
-    columns: dict[str, str],
     *,
-    ignore: list[str] | None,
     has_missing: bool,
-    is_complete: bool = False,
 ) -> tuple[Rankings, Reading]:
     """Read ballots, one row per rater or per item of a rater; say how they were read."""
-    meanings = Meanings(table, columns, ignore, is_complete=is_complete)
+    table, named = meanings.table, meanings.named
     target, weight = meanings.find("target"), meanings.find("weight")
-    item_names = None if items is None else as_names(items)
+    known = None if items is None else as_names(items)
     value = _find_value(meanings)
-    item = meanings.find_one(ITEMS, "item") if value or "item" in columns else None
+    item = meanings.find_one(ITEMS, "item") if value or "item" in named else None
     is_long = bool(item and value)
-    count = (
-        meanings.find("count")
-        if is_long or "count" in columns
-        else meanings.find_one(COUNTS, "count")
-    )
+    find_count = is_long or "count" in named
+    count = meanings.find("count") if find_count else meanings.find_one(COUNTS, "count")
     if not is_long:
-        meanings.used = {
-            name: role for name, role in meanings.used.items() if name not in {item, value}
-        }
+        for name in (item, value):
+            meanings.used.pop(name or "", None)
     # A lone column has the ballots, whatever its name.
-    is_alone = not is_long and len(meanings.free()) == 1 and "rater" not in columns
-    others = () if ignore == [] else ("name", "id", "response_id")
+    is_alone = not is_long and len(meanings.free()) == 1 and "rater" not in named
+    others = () if meanings.is_all_used else ("name", "id", "response_id")
     rater = None if is_alone else meanings.find("rater", others)
-    named = {"raters": rater, "targets": target}
-    labels = {what: table.read_coded(name)[0] for what, name in named.items() if name}
+    beside = {"raters": rater, "targets": target}
+    labels = {what: table.read_coded(name)[0] for what, name in beside.items() if name}
     checks = RowChecks(table, table.read_coded(table.columns[0])[0].codes.size)
-    options: dict[str, Any] = {"kind": kind, "known": item_names, "checks": checks}
+    columns = None
     if item and value:
-        is_score = "score" in columns or ("rank" not in columns and _is_score(value))
+        is_score = "score" in named or ("rank" not in named and _is_score(value))
         layout = layout or ("scores" if is_score else "places")
-        if layout == "orders":
-            raise InputError(
-                "layout", layout, f"does not suit one row per item, {item!r}", where=str(table)
-            )
-        if not labels:
-            raise InputError(
-                "rater", ", ".join(table.columns), "must name one of the columns",
-                where=str(table), hint=f"each row has one item, {item!r}, and its {value!r}: "
-                "rater= or target= say which rows are one ranking",
-            )  # fmt: skip
-        ballots: _LongTable | _WideTable = _LongTable(
-            table, item, value, layout, labels=labels, has_missing=has_missing, **options
+        listed = _read_long(
+            table, item, value, layout, known, checks, labels, has_missing=has_missing
         )
     else:
-        ballots = _WideTable(
-            table, meanings.free(), layout, are_chosen=ignore is not None or is_complete,
-            has_missing=has_missing, **options,
-        )  # fmt: skip
-        role = {"orders": "place"}.get(ballots.layout, "item")
-        meanings.used |= dict.fromkeys(ballots.columns, role)
+        wide = _WideTable(meanings, layout, known=known, checks=checks, has_missing=has_missing)
+        listed, layout = wide.read(), wide.layout
+        role = {"orders": "place"}.get(layout, "item")
+        meanings.used |= dict.fromkeys(wide.cells, role)
+        columns = None if layout == "orders" else tuple(wide.cells)
+    if known and columns is None:
+        check_known(listed.labels, [listed.codes], known, checks, listed.rows)
+    by = [*labels.values()] if is_long else []
+    _check_copies(listed, checks, by)
     weights = read_weights(table, weight, count, checks)
+    checks.finish()
+    kept = np.flatnonzero(checks.kept[listed.rows])
+    if not kept.size:
+        raise InputError(value or "ballots", "", "must not be empty in all rows", str(table))
+    kept = kept[np.lexsort((listed.values[kept], listed.ballots[kept]))]
+    firsts = np.flatnonzero(np.diff(listed.ballots[kept], prepend=-1))
+    starts = np.append(firsts, kept.size)
+    names, codes = number_items(
+        listed.labels,
+        listed.codes[kept],
+        columns or known,
+        lambda i: table.where(listed.rows[kept[i]]),
+    )
+    entries = Entries(codes, rank_sorted(listed.values[kept], starts), starts).sort_ties()
+    is_partial = layout == "scores" and bool(np.any(entries.sizes < len(names)))
+    rows = listed.rows[kept[firsts]]
+    more = {what: column.select(rows).expand(None) for what, column in labels.items()}
+    metadata = validate_columns(
+        rows.size, weights=weights[rows], kind="subset" if is_partial else kind, **more
+    )
+    rankings = Rankings(names, *entries, entries.sizes, *metadata)
+    rankings = rankings.with_items(known) if known and columns else rankings
+    return rankings, meanings.finish(layout)
 
-    def describe(rows: NDArray[np.int64]) -> dict[str, Any]:
-        beside = {what: column.select(rows).expand(None) for what, column in labels.items()}
-        return {"weights": weights[rows], **beside}
 
-    return ballots.build(checks.finish(), describe), meanings.finish(ballots.layout)
+def _check_copies(listed: _Listed, checks: RowChecks, by: list[Coded]) -> None:
+    """Check that no ballot lists an item twice; ``by`` says whose ballot a row is of."""
+    some = np.flatnonzero(checks.kept[listed.rows])
+    pairs = [listed.ballots[some], listed.codes[some]]
+    again = np.ones(some.size, bool)
+    again[find_first(number_rows(pairs, some.size))] = False
+    item_of = dict(
+        zip(listed.rows[some[again]].tolist(), listed.codes[some[again]].tolist(), strict=True)
+    )
+    is_bad = np.zeros(checks.kept.size, bool)
+    is_bad[[*item_of]] = True
+
+    def describe(row: int) -> InputError:
+        who = f" by {quote_names([each.text(row) for each in by])}" if by else ""
+        hint = "distinguish a rater's rankings with target=" if by else ""
+        rule = f"is listed more than once{who}"
+        return InputError("item", listed.labels[item_of[row]], rule, hint=hint)
+
+    checks.check(is_bad, describe)
 
 
 def _find_value(meanings: Meanings) -> str | None:
@@ -188,77 +223,63 @@ def parse_place(name: str) -> tuple[int, bool] | None:
 
 
 class _WideTable:
-    """Ballots with one row per rater: the columns are places, or items.
-
-    Invalid rows are found at once; `build` makes rankings of the others.
-    """
+    """Ballots with one row per rater: the columns are places, or items."""
 
     def __init__(
         self,
-        table: Table,
-        columns: list[str],
+        meanings: Meanings,
         layout: str | None,
         *,
-        kind: Kind,
         known: tuple[str, ...] | None,
         checks: RowChecks,
-        are_chosen: bool,
         has_missing: bool,
     ) -> None:
-        self._table, self._kind, self._known, self._checks = table, kind, known, checks
-        self._is_decided, self._is_inferred = are_chosen or known is not None, layout is None
+        self._table, self._known, self._checks = meanings.table, known, checks
+        self._is_decided, self._is_inferred = (
+            meanings.are_chosen or known is not None,
+            layout is None,
+        )
+        self._has_missing = has_missing
+        columns = meanings.free()
         if known and layout != "orders" and {*known} <= {*columns}:
             columns = list(known)
-        read = dict(zip(columns, table.read_coded(*columns), strict=True)) if columns else {}
-        self._cells = {name: x for name, x in read.items() if not _are_row_numbers(name, x)}
-        self._has_missing = has_missing
-        if not self._cells:
-            raise InputError(
-                "columns", ", ".join(table.columns), "must have places or items", where=str(table)
-            )
+        read = zip(columns, self._table.read_coded(*columns), strict=True)
+        self.cells = {name: x for name, x in read if not _are_row_numbers(name, x)}
+        if not self.cells:
+            listed = ", ".join(self._table.columns)
+            raise InputError("columns", listed, "must have places or items", where=str(self._table))
         self.layout = layout or self._recognise()
-        self.columns = [*self._cells]
+
+    def read(self) -> _Listed:
+        """What each row lists."""
         if self.layout == "orders":
-            self._orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
-            checks.try_rows(self.build)
-            return
-        self._numbers = self._read_numbers()
+            listed = self._split_cells() if len(self.cells) == 1 else self._read_places()
+            is_empty = np.bincount(listed.rows, minlength=self._checks.kept.size) == 0
+            self._checks.check(is_empty, lambda _: "the ranking is empty")
+            return listed
+        numbers = self._read_numbers()
         if not self._is_decided:
             self._refuse_columns()
-            self._require_alike(self._numbers)
-        if not has_missing:
-            _refuse_codes(table, self._numbers, self.columns)
+            self._require_alike(numbers)
+        if not self._has_missing:
+            _refuse_codes(self._table, numbers, [*self.cells])
             if self.layout == "places":
-                _refuse_best_zero(table, self._numbers[checks.kept])
-        if self.layout == "scores" and np.isnan(self._numbers[checks.kept]).any():
-            self._kind = "subset"
-
-    def build(self, rows: NDArray[np.int64], describe: Describe = lambda _: {}) -> Rankings:
-        """Rankings of some rows."""
-        if self.layout == "orders":
-            return Rankings.from_orders(
-                [self._orders[row] for row in rows],
-                items=self._known,
-                kind=[self._kind] * len(rows),
-                where=lambda i: self._table.where(int(rows[i])),
-                **describe(rows),
-            )
-        make = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
-        rankings: Rankings = make(
-            self._numbers[rows], items=self.columns, kind=self._kind, **describe(rows)
-        )
-        return rankings.with_items(self._known) if self._known else rankings
+                _refuse_best_zero(self._table, numbers[self._checks.kept])
+        is_listed = numbers > 0 if self.layout == "places" else ~np.isnan(numbers)
+        rows, codes = np.nonzero(is_listed)
+        sign = 1 if self.layout == "places" else -1
+        return _Listed(rows, rows, codes, [*self.cells], sign * numbers[is_listed])
 
     # ---- What the cells are
 
     def _recognise(self) -> str:
         """Layout; raise if the table may be read in two ways."""
         parse = self._table.parse_numbers
-        texts = [name for name, cells in self._cells.items() if parse(cells)[1].any()]
-        numbers = [name for name in self._cells if name not in texts]
-        places = [parse_place(name) for name in self._cells]
+        texts = [name for name, cells in self.cells.items() if parse(cells)[1].any()]
+        numbers = [name for name in self.cells if name not in texts]
+        places = [parse_place(name) for name in self.cells]
         if texts:
-            if all(map(_has_ordinals, self._cells.values())) and not all(places):
+            if all(map(_has_ordinals, self.cells.values())) and not all(places):
                 return "places"
             if numbers and not any(places):
                 self._refuse("hold text beside columns of numbers", texts, OTHER_TABLES)
@@ -268,12 +289,12 @@ class _WideTable:
         may = "may be places (1 is best, layout='places') or scores (the highest is best, "
         may += "layout='scores')"
         if all(places):
-            may += f", or items of the places {quote_names(self._cells, 3)} (layout='orders')"
+            may += f", or items of the places {quote_names(self.cells, 3)} (layout='orders')"
         raise InputError("layout", "numbers", may, where=str(self._table), hint="choose one")
 
     def _refuse_columns(self) -> None:
         """Raise for columns that may be something else than items."""
-        doubtful = [name for name in self._cells if plain_name(name) in BESIDE or find_role(name)]
+        doubtful = [name for name in self.cells if plain_name(name) in BESIDE or find_role(name)]
         if doubtful and not self._is_decided:
             self._refuse("may be items, or something else", doubtful)
 
@@ -287,9 +308,9 @@ class _WideTable:
 
     # ---- Items in order
 
-    def _read_places(self) -> list[list[str | list[str]]]:
+    def _read_places(self) -> _Listed:
         """Items of each row, in the order of the columns of places."""
-        cells = self._cells
+        cells = self.cells
         self._require_header()
         places = {name: place[0] for name in cells if (place := parse_place(name))}
         if places and len(places) < len(cells):
@@ -312,13 +333,12 @@ class _WideTable:
             refuse_no_items(self._table, name, column, {*(self._known or ())})
         order = sorted(cells, key=lambda name: places.get(name, 0))
         ties = self._find_ties()
-        rows = zip(*(cells[name].expand() for name in order), strict=True)
-        return [[ties.get(name, name) for name in row if name] for row in rows]
+        return _list_items([cells[name] for name in order], lambda text: [ties.get(text, [text])])
 
     def _require_header(self) -> None:
         """Raise if the columns have the names of items: then the first row is a ballot."""
-        items = {name for cells in self._cells.values() for name in cells.labels}
-        same = [name for name in self._cells if name in items and parse_place(name) is None]
+        items = {name for cells in self.cells.values() for name in cells.labels}
+        same = [name for name in self.cells if name in items and parse_place(name) is None]
         if same:
             raise InputError(
                 "columns", ", ".join(same), "names columns, and is in the ballots as well",
@@ -328,7 +348,7 @@ class _WideTable:
 
     def _find_ties(self) -> dict[str, list[str]]:
         """Ties that cells such as ``tea=beer`` stand for."""
-        labels = {label for cells in self._cells.values() for label in cells.labels}
+        labels = {label for cells in self.cells.values() for label in cells.labels}
         names = {*self._known} if self._known else labels
         ties: dict[str, list[str]] = {}
         for label in sorted(labels - {*(self._known or ())}):
@@ -346,30 +366,29 @@ class _WideTable:
             "best first, or write them in cells of their own",
         )  # fmt: skip
 
-    def _split_cells(self) -> list[list[str | list[str]]]:
+    def _split_cells(self) -> _Listed:
         """Items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
-        ((name, cells),) = self._cells.items()
+        ((name, cells),) = self.cells.items()
         texts = [x for x in cells.labels if x]
         sign = next((sign for sign in ">;" if any(sign in x for x in texts)), None)
         ambiguous = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
         if ambiguous and not {*ambiguous} <= {*(self._known or ())}:
             self._refuse_cell(ambiguous[0])
-        orders: dict[str, list[str | list[str]]] = {}
-        names = {*(self._known or ())}
-        for text in cells.labels:
+
+        def split(text: str) -> list[list[str]]:
             parts = [x.strip() for x in text.split(sign)] if sign else [text]
-            ties = [[x.strip() for x in part.split("=")] for part in parts if part]
-            orders[text] = [tie if len(tie) > 1 else tie[0] for tie in ties]
-            for item in {x for tie in ties for x in tie} - names:
-                if plain_name(item) in NO_ITEMS:
-                    refuse_cells(self._table, name, item, "an item, or none")
-        return [orders[cells.labels[code]] for code in cells.codes]
+            return [[x.strip() for x in part.split("=")] for part in parts if part]
+
+        for item in {x for text in texts for tie in split(text) for x in tie}:
+            if plain_name(item) in NO_ITEMS and item not in (self._known or ()):
+                refuse_cells(self._table, name, item, "an item, or none")
+        return _list_items([cells], split)
 
     # ---- Numbers of items
 
     def _read_numbers(self) -> NDArray[np.float64]:
         columns = []
-        for name, cells in self._cells.items():
+        for name, cells in self.cells.items():
             numbers, is_text = self._table.parse_numbers(cells)
             if is_text.any() and self.layout == "places" and _has_ordinals(cells):
                 read = [parse_place(x) for x in cells.labels]
@@ -408,7 +427,31 @@ class _WideTable:
                 odd += [j] if max(low[j] - most, least - high[j]) > most - least else []
         if odd:
             what = "has numbers unlike all other columns: it may be an item, or something else"
-            self._refuse(what, [self.columns[odd[0]]])
+            self._refuse(what, [[*self.cells][odd[0]]])
+
+
+def _list_items(columns: list[Coded], split: Callable[[str], list[list[str]]]) -> _Listed:
+    """Items of the cells of columns, the best first; ``split`` returns those of a cell, in ties."""
+    number: dict[str, int] = {}
+    rows, codes, values = [], [], []
+    for j, column in enumerate(columns):
+        # The items of each label one after another, with their places.
+        items, places, sizes = array("q"), array("q"), array("q")
+        for text in column.labels:
+            ties = split(text) if text else []
+            for k, tie in enumerate(ties):
+                items.extend(number.setdefault(x, len(number)) for x in tie)
+                places.extend([j + k] * len(tie))
+            sizes.append(sum(map(len, ties)))
+        per_label = np.array(sizes)
+        n_listed = per_label[column.codes]
+        begins = (np.cumsum(per_label) - per_label)[column.codes]
+        gather = np.repeat(begins, n_listed) + count_places(row_starts(n_listed))
+        rows.append(np.repeat(np.arange(n_listed.size), n_listed))
+        codes.append(np.array(items)[gather])
+        values.append(np.array(places, float)[gather])
+    row = np.concatenate(rows)
+    return _Listed(row, row, np.concatenate(codes), [*number], np.concatenate(values))
 
 
 def _refuse_codes(table: Table, numbers: NDArray[np.float64], names: list[str]) -> None:
@@ -460,80 +503,45 @@ def _are_places(numbers: NDArray[np.float64]) -> bool:
     return bool(counted.all() and not np.any(numbers < 0))
 
 
-class _LongTable:
-    """Ballots with one row for each item of a rater, and its place or score.
-
-    Invalid rows are found at once; `build` makes rankings of the others.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        item: str,
-        value: str,
-        layout: str,
-        *,
-        kind: Kind,
-        known: tuple[str, ...] | None,
-        checks: RowChecks,
-        labels: dict[str, Coded],
-        has_missing: bool,
-    ) -> None:
-        self._table, self._value, self._kind, self._known = table, value, kind, known
-        self.layout = layout
-        items, cells = table.read_coded(item, value)
-        refuse_no_items(table, item, items, {*(known or ())})
-        self._items = items
-        self._numbers, is_text = table.parse_numbers(cells)
-        checks.check_cells(is_text | np.isinf(self._numbers), value, cells, "expected a number")
-        checks.check(items.is_empty, lambda _: f"{item!r} is empty")
+def _read_long(
+    table: Table,
+    item: str,
+    value: str,
+    layout: str,
+    known: tuple[str, ...] | None,
+    checks: RowChecks,
+    labels: dict[str, Coded],
+    *,
+    has_missing: bool,
+) -> _Listed:
+    """Ballots with one row for each item of a rater, and its place or score."""
+    if layout == "orders":
+        raise InputError(
+            "layout", layout, f"does not suit one row per item, {item!r}", where=str(table)
+        )
+    if not labels:
+        raise InputError(
+            "rater", ", ".join(table.columns), "must name one of the columns", where=str(table),
+            hint=f"each row has one item, {item!r}, and its {value!r}: rater= or target= say which "
+            "rows are one ranking",
+        )  # fmt: skip
+    items, cells = table.read_coded(item, value)
+    refuse_no_items(table, item, items, {*(known or ())})
+    numbers, is_text = table.parse_numbers(cells)
+    checks.check_cells(is_text | np.isinf(numbers), value, cells, "expected a number")
+    checks.check(items.is_empty, lambda _: f"{item!r} is empty")
+    if not has_missing:
+        _refuse_codes(table, numbers[:, None], [value])
+    is_listed = ~np.isnan(numbers)
+    group = number_rows([each.codes for each in labels.values()], numbers.size)
+    if layout == "places":
+        checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
         if not has_missing:
-            _refuse_codes(table, self._numbers[:, None], [value])
-        self._is_listed = ~np.isnan(self._numbers)
-        group = number_rows([each.codes for each in labels.values()], self._numbers.size)
-        if layout == "places":
-            is_odd = self._numbers < 0
-            checks.check(is_odd, lambda _: f"{value!r} is below 0; 1 is the best place")
-            if not has_missing:
-                zeros, ones = (np.bincount(group, self._numbers == k) for k in (0, 1))
-                _refuse_best_zero(table, np.column_stack([zeros == 1, ones > 0]) * [-1, 1] + [1, 0])
-            self._is_listed &= self._numbers != 0
-        if known:
-            check_known(items.labels, [items.codes], known, checks)
-        # Groups in the order in which they begin.
-        self._begin = find_first(group)[group]
-        rows = np.flatnonzero(self._is_listed & checks.kept)
-        again = np.zeros(self._numbers.size, bool)
-        again[rows] = True
-        again[rows[find_first(number_rows([group[rows], items.codes[rows]], rows.size))]] = False
-
-        def describe_copy(row: int) -> str:
-            words = quote_names([each.text(row) for each in labels.values()])
-            twice = f"item {items.text(row)!r} is listed more than once"
-            return f"{twice} by {words} (distinguish a rater's rankings with target=)"
-
-        checks.check(again, describe_copy)
-
-    def build(self, rows: NDArray[np.int64], describe: Describe) -> Rankings:
-        """Rankings of some rows."""
-        rows = rows[self._is_listed[rows]]
-        if not rows.size:
-            raise InputError(self._value, "", "must not be empty in all rows", str(self._table))
-        sign = 1 if self.layout == "places" else -1
-        rows = rows[np.lexsort((sign * self._numbers[rows], self._begin[rows]))]
-        firsts = np.flatnonzero(np.diff(self._begin[rows], prepend=-1))
-        starts = np.append(firsts, rows.size)
-        names, codes = number_items(
-            self._items.labels,
-            self._items.codes[rows],
-            self._known,
-            lambda i: self._table.where(int(rows[i])),
-        )
-        places = rank_sorted(self._numbers[rows], starts)
-        entries = Entries(codes, places, starts).sort_ties()
-        sizes = entries.sizes
-        is_partial = self.layout == "scores" and bool(np.any(sizes < len(names)))
-        columns = validate_columns(
-            sizes.size, kind="subset" if is_partial else self._kind, **describe(rows[firsts])
-        )
-        return Rankings(names, *entries, sizes, *columns)
+            zeros, ones = (np.bincount(group, numbers == k) for k in (0, 1))
+            _refuse_best_zero(table, np.column_stack([zeros == 1, ones > 0]) * [-1, 1] + [1, 0])
+        is_listed &= numbers != 0
+    rows = np.flatnonzero(is_listed)
+    sign = 1 if layout == "places" else -1
+    # Ballots are in the order in which they begin.
+    begins = find_first(group)[group]
+    return _Listed(begins[rows], rows, items.codes[rows], items.labels, sign * numbers[rows])

@@ -122,7 +122,7 @@ class Meanings:
     table : Table
     named : dict
         The column of each role that the caller named.
-    ignore : iterable of str, optional
+    ignore : list of str, optional
         Columns that are not used, or None if the caller did not name any.
     is_complete : bool
         Whether the caller named all columns that are used: nothing is guessed.
@@ -132,13 +132,14 @@ class Meanings:
         self,
         table: Table,
         named: Mapping[str, str | None],
-        ignore: Iterable[str] | None = None,
+        ignore: list[str] | None = None,
         *,
         is_complete: bool = False,
     ) -> None:
         self.table, self.is_complete = table, is_complete
         self.named = {role: name for role, name in named.items() if name}
         self.ignored = {*(ignore or ())}
+        self.is_all_used, self.are_chosen = ignore == [], ignore is not None or is_complete
         for name in (*self.ignored, *self.named.values()):
             find_column(table.columns, name, str(table))
         self.used: dict[str, str] = {}
@@ -148,10 +149,11 @@ class Meanings:
         self.used[column] = role
         return column
 
-    def finish(self, layout: str) -> Reading:
-        """Return which columns were used, and which were not."""
+    def finish(self, layout: str, more: Mapping[str, str] | None = None) -> Reading:
+        """Return which columns were used, and which were not; ``more`` are used as well."""
         columns = [name for name in self.table.columns if name]
-        used = {name: self.used[name] for name in columns if name in self.used}
+        every = {**self.used, **(more or {})}
+        used = {name: every[name] for name in columns if name in every}
         return Reading(layout, used, tuple(name for name in columns if name not in used))
 
     def free(self) -> list[str]:

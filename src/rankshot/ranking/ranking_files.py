@@ -6,20 +6,24 @@ A Parquet file has one ranking per row, with the fields of JSON lines as columns
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from difflib import get_close_matches
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO, cast
+from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.columns import (
     COLUMN_ENDINGS,
     MISSING,
     find_readable,
+    name_line,
+    name_row,
     open_table,
     warn_of_skipped,
 )
@@ -34,11 +38,11 @@ from rankshot.core.files import PACKED, read_lines, replace_file, require_ending
 from rankshot.core.tables import as_frame, find_column, import_pyarrow, open_parquet
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
-from rankshot.ranking.column_meanings import Reading, find_role
+from rankshot.ranking.column_meanings import Meanings, Reading, find_role
 from rankshot.ranking.construction import Kind, Where
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings, require_rankings
-from rankshot.ranking.votes import is_votes, read_votes
+from rankshot.ranking.votes import Votes, is_votes, read_votes
 
 ROWS_AT_ONCE = 20_000
 """Lines and rows are converted to arrays in portions: a large file is never held as objects."""
@@ -145,11 +149,11 @@ def read_rankings(
       cat: leopard > lion = tiger > fox
     """
     more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
-    return read_with_layout(path, items, kind, layout, **more, columns=columns, **named)[0]
+    return read_source(path, items, kind, layout, **more, columns=columns, **named).rankings
 
 
-def read_with_layout(
-    path: object,
+def read_source(
+    source: object,
     items: Iterable[object] | None = None,
     kind: Kind | None = None,
     layout: str | None = None,
@@ -158,48 +162,63 @@ def read_with_layout(
     missing: str | Iterable[str] | None = None,
     on_error: str = "stop",
     columns: Mapping[str, str] | None = None,
-    **named: str,
-) -> tuple[Rankings, Reading | None]:
-    """Rankings, and which columns or fields they are from; None for PrefLib's files."""
+    covariates: tuple[str, ...] = (),
+    cluster: str | bool = False,
+    **named: Any,
+) -> Votes:
+    """Rankings, ballots or votes, with what was read beside them, and how.
+
+    ``covariates`` and ``cluster`` are those of `read_votes`.
+    """
     if kind is not None:
         require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
-    named = {**(columns or {}), **named}
+    skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
+    given = {**(columns or {}), **named}
+    named = {name: value for name, value in given.items() if value is not None}
     require_arguments(named, COLUMN_ARGUMENTS)
-    is_file = isinstance(path, (str, Path)) and has_rankings(Path(path))
-    records = None if is_file else _find_records(path)
-    if is_file or records is not None:
-        where = str(path) if is_file else "table"
-        rater = named.pop("rater", None)
-        tables_only = {"layout": layout, "ignore": ignore, "missing": missing, **named}
-        if unused := [name for name, value in tables_only.items() if value is not None]:
-            raise InputError(
-                unused[0], tables_only[unused[0]],
-                "applies to tables of votes or ballots, not rankings", where=where,
-            )  # fmt: skip
-        if records is None:
-            return _read_file(Path(cast("str", path)), items, kind, on_error, rater)
-        reader = _RecordReader(where, items, kind, rater)
-        return reader.build(records, lambda row: f"{where}: row {row}"), reader.reading()
+    beside = {"covariates": covariates, "cluster": cluster if isinstance(cluster, str) else None}
+    path = Path(source) if isinstance(source, (str, Path)) and has_rankings(Path(source)) else None
+    records = None if path else _find_records(source)
+    if path or records is not None:
+        reader = _RecordReader(str(path or "table"), items, kind, named.pop("rater", None))
+        unused = {"layout": layout, "ignore": ignore, "missing": missing, **named, **beside}
+        rule = "applies to tables of votes or ballots, not rankings"
+        _refuse_unused(unused, rule, reader.name)
+        if path and path.suffix in {".parquet", *PREFLIB_ENDINGS}:
+            rule = f"applies to tables and JSON lines, not {path.suffix}"
+            _refuse_unused({"on_error": on_error if skips else None}, rule, reader.name)
+        if path and path.suffix in PREFLIB_ENDINGS:
+            return Votes(read_preflib(path, items, kind or "top"))
+        if path and path.suffix == ".parquet":
+            return reader.read(reader.iterate_parquet(path))
+        if path:
+            return reader.read(_iterate_lines(path), skips=skips)
+        return reader.read([(records or [], partial(name_row, reader.name, 0))])
     ignored, outcomes = split_names(ignore), named.pop("outcomes", None)
-    table = open_table(path, read_missing(missing), on_error)
-    of_votes = {*named} & VOTE_ARGUMENTS or ({"outcomes"} if outcomes else set())
-    is_complete = columns is not None
+    table = open_table(source, read_missing(missing), on_error)
+    of_votes = {*named} & VOTE_ARGUMENTS or outcomes or covariates
+    roles = {**named, "cluster": beside["cluster"]}
+    found = Meanings(table, roles, ignored, is_complete=columns is not None)
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
-        more = {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS
-        if more or layout not in {None, "votes"}:
-            name = min(more or of_votes)
-            other = "ballots, but these are votes" if more else f"votes, not to layout={layout!r}"
-            raise InputError(name, named.get(name), f"applies to {other}", where=str(table))
-        votes = read_votes(
-            table, items, outcomes=outcomes, columns=named, ignore=ignored, is_complete=is_complete
-        )
-        return votes.rankings, votes.reading
-    return read_ballots(
-        table, items, kind or "top", layout, named,
-        ignore=ignored, has_missing=missing is not None, is_complete=is_complete,
-    )  # fmt: skip
+        more = {name: named[name] for name in {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS}
+        _refuse_unused(more, "applies to ballots, but these are votes", str(table))
+        if layout not in {None, "votes"}:
+            rule = f"applies to votes, not to layout={layout!r}"
+            _refuse_unused({**named, "outcomes": outcomes, **beside}, rule, str(table))
+        return read_votes(found, items, outcomes, covariates, has_cluster=bool(cluster))
+    _refuse_unused(beside, "must be of a table of votes between two items", str(table))
+    rankings, reading = read_ballots(
+        found, items, kind or "top", layout, has_missing=missing is not None
+    )
+    return Votes(rankings, reading=reading)
+
+
+def _refuse_unused(arguments: Mapping[str, object], rule: str, where: str) -> None:
+    for name, value in arguments.items():
+        if value is not None and value != ():
+            raise InputError(name, value, rule, where=where)
 
 
 def require_arguments(arguments: Iterable[str], known: set[str]) -> None:
@@ -240,23 +259,6 @@ def _find_records(table: object) -> list[Any] | None:
             x.tolist() if isinstance(x, np.ndarray) else x for x in record["ranking"]
         ]
     return records if isinstance(records[0]["ranking"], list) else None
-
-
-def _read_file(
-    path: Path, items: Iterable[object] | None, kind: Kind | None, on_error: str, rater: str | None
-) -> tuple[Rankings, Reading | None]:
-    """Rankings of a file that is not a table of votes or ballots."""
-    skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
-    reader = _RecordReader(path, items, kind, rater)
-    if path.suffix in PREFLIB_ENDINGS or path.suffix == ".parquet":
-        if skips:
-            rule = f"applies to tables and JSON lines, not {path.suffix}"
-            raise InputError("on_error", on_error, rule, where=str(path))
-        if path.suffix in PREFLIB_ENDINGS:
-            return read_preflib(path, items, kind or "top"), None
-        return reader.read_parquet(path), reader.reading()
-    with closing(read_lines(path)) as lines:
-        return reader.read_lines(lines, skips=skips), reader.reading()
 
 
 def has_rankings(path: Path) -> bool:
@@ -333,12 +335,16 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 # ---- Records: a ranking as a line of JSON, or a row of Parquet or of a data frame
 
 
+_Portion = tuple[list[Any], Where]
+"""Some records, and how they are called in messages."""
+
+
 class _RecordReader:
     """Reads rankings from records, and notes their fields.
 
     Parameters
     ----------
-    path : Path or str
+    name : str
         The file, for messages.
     items, kind
         As for `read_rankings`.
@@ -347,38 +353,67 @@ class _RecordReader:
     """
 
     def __init__(
-        self,
-        path: Path | str,
-        items: Iterable[object] | None,
-        kind: Kind | None,
-        rater: str | None,
+        self, name: str, items: Iterable[object] | None, kind: Kind | None, rater: str | None
     ) -> None:
-        self._path, self._kind, self._rater = path, kind, rater
+        self.name, self._kind, self._rater = name, kind, rater
         self._items = None if items is None else as_names(items)
         self._fields: dict[str, None] = {}
 
-    def reading(self) -> Reading:
-        """Fields that were used, as what, and those that were not."""
-        rater = self._find_rater()
-        used = {name: "rater" if name == rater else name for name in self._fields}
-        used = {name: role for name, role in used.items() if role in FIELDS}
-        unused = tuple(name for name in self._fields if name not in used)
-        return Reading("rankings", used, unused)
+    def read(self, portions: Iterable[_Portion], *, skips: bool = False) -> Votes:
+        """Rankings of all records, over the given items or those that occur in any, sorted.
 
-    def build(self, records: list[Any], where: Where) -> Rankings:
-        """Rankings of records; a field that is null is left out."""
-        for row, record in enumerate(records):
+        With ``skips``, a warning counts those that cannot be read.
+        """
+        parts: list[Rankings] = []
+        problems: list[str] = []
+        n = 0
+        for records, where in portions:
+            n += len(records)
+            rows: list[int] = [*range(len(records))]
+            if skips:
+                rows, odd = find_readable(rows, lambda some: self._build(some, records, where))  # noqa: B023
+                problems += [text for _, text in odd]
+            if rows:
+                parts.append(self._build(rows, records, where))
+                if self._kind is None:
+                    # Not a matter of single records: none is skipped for it.
+                    self._require_kinds(rows, records, where, {*parts[-1].items})
+        if not parts:
+            rule = "contains no rankings"
+            if problems:
+                rule = f"has no line that can be read; the first: {problems[0]}"
+            raise InputError("file", NO_VALUE, rule, where=self.name)
+        if problems:
+            warn_of_skipped(len(problems), n, problems)
+        names = self._items or tuple(sorted({item for part in parts for item in part.items}))
+        rankings = Rankings.concatenate(part.change_items(names) for part in parts)
+        rater = self._find_rater()
+        roles = {name: "rater" if name == rater else name for name in self._fields}
+        used = {name: role for name, role in roles.items() if role in FIELDS}
+        unused = tuple(name for name in self._fields if name not in used)
+        return Votes(rankings, reading=Reading("rankings", used, unused))
+
+    def _build(self, rows: Sequence[int], records: list[Any], all_where: Where) -> Rankings:
+        """Rankings of some records; a field that is null is left out."""
+
+        def where(i: int) -> str:
+            return all_where(rows[i])
+
+        some = [records[row] for row in rows]
+        for i, record in enumerate(some):
+            if isinstance(record, InputError):
+                record.where = where(i)
+                raise record
             if type(record) is not dict or type(record.get("ranking")) is not list:
-                raise InputError(
-                    "line", record, 'must be an object with a list "ranking"', where=where(row)
-                )
+                rule = 'must be an object with a list "ranking"'
+                raise InputError("line", record, rule, where=where(i))
             if new := record.keys() - self._fields.keys():
                 for field in new:
-                    _refuse_misspelt_field(field, where(row))
+                    _refuse_misspelt_field(field, where(i))
                 self._fields |= dict.fromkeys(record)
 
         def column(field: str, default: Any = None) -> list[Any]:
-            return [default if (x := record.get(field)) is None else x for record in records]
+            return [default if (x := record.get(field)) is None else x for record in some]
 
         rankings = Rankings.from_orders(
             column("ranking"),
@@ -391,110 +426,77 @@ class _RecordReader:
             where=where,
         )
         ks = column("k")
-        if all(k is None for k in ks):
+        if set(ks) == {None}:
             return rankings
-        lengths = rankings.lengths.copy()
-        for row, (k, most) in enumerate(zip(ks, rankings.n_listed.tolist(), strict=True)):
-            if k is not None:
-                with prefix_errors(where(row)):
-                    lengths[row] = require_whole_number("k", k, most)
-        return rankings.top(lengths)
+        return rankings.top(_read_lengths(ks, rankings, where))
 
-    def read_lines(self, lines: Iterator[tuple[int, str]], *, skips: bool) -> Rankings:
-        """Rankings of numbered lines; with ``skips``, a warning counts those that are not read."""
-        parts: list[Rankings] = []
-        problems: list[str] = []
-        n = 0
-        for portion in iter(lambda: list(islice(lines, ROWS_AT_ONCE)), []):
-            n += len(portion)
-            readable = portion
-            if skips:
-                readable, unreadable = find_readable(portion, self._build_lines)
-                problems += [text for _, text in unreadable]
-            if readable:
-                rankings, records = self._build_lines(readable)
-                if self._kind is None:
-                    # Not a matter of single lines: none is skipped for it.
-                    self._require_kinds(records, {*rankings.items}, readable)
-                parts.append(rankings)
-        if problems and not parts:
-            rule = f"has no line that can be read; the first: {problems[0]}"
-            raise InputError("file", NO_VALUE, rule, where=str(self._path))
-        if problems:
-            warn_of_skipped(len(problems), n, problems)
-        return self._join(parts, self._items)
-
-    def _build_lines(self, lines: list[tuple[int, str]]) -> tuple[Rankings, list[Any]]:
-        """Rankings of some lines, and what the lines have."""
-        records: list[Any] = []
-        decode = json.JSONDecoder().decode
-        for number, line in lines:
-            try:
-                records.append(decode(line))
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    "line", line, f"is not JSON ({error})", where=f"{self._path}:{number}"
-                ) from None
-        return self.build(records, lambda row: f"{self._path}:{lines[row][0]}"), records
-
-    def read_parquet(self, path: Path) -> Rankings:
-        """Rankings of a Parquet file, one per row."""
-        parts: list[Rankings] = []
+    def iterate_parquet(self, path: Path) -> Iterator[_Portion]:
+        """Yield the rows of a Parquet file, which may name all items."""
         with open_parquet(path) as file:
-            names = self._items = self._items or _read_item_names(file, path)
+            self._items = self._items or _read_item_names(file, path)
             self._fields |= dict.fromkeys(file.schema_arrow.names)
             columns = [*_find_fields(file.schema_arrow, path), *([self._rater] * bool(self._rater))]
             begin = 0
             groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
             for batch in chain.from_iterable(group.to_batches(ROWS_AT_ONCE) for group in groups):
-                records = batch.to_pylist()
-                for record in records:
-                    # Programs without missing whole numbers write floats.
-                    if (k := record.get("k")) and k % 1 == 0:
-                        record["k"] = int(k)
-
-                def where(row: int, begin: int = begin) -> str:
-                    return f"{path}: row {begin + row}"
-
-                parts.append(self.build(records, where))
-                begin += len(records)
-        return self._join(parts, names)
-
-    def _join(self, portions: list[Rankings], items: tuple[str, ...] | None) -> Rankings:
-        """Rankings of all portions, over ``items`` or those that occur in any, sorted."""
-        if not portions:
-            raise InputError("file", NO_VALUE, "contains no rankings", where=str(self._path))
-        names = items or tuple(sorted({item for portion in portions for item in portion.items}))
-        return Rankings.concatenate(portion.change_items(names) for portion in portions)
+                yield batch.to_pylist(), partial(name_row, path, begin)
+                begin += batch.num_rows
 
     def _find_rater(self) -> str:
         """Name of the field that says who gave a ranking: "rater", or one with such a name."""
         if self._rater is not None:
-            find_column([*self._fields], self._rater, str(self._path))
+            find_column([*self._fields], self._rater, self.name)
             return self._rater
         people = [field for field in self._fields if find_role(field) == "rater"]
         if len(people) > 1 and "rater" not in people:
             raise InputError(
-                "rater", ", ".join(people), "may all say who gave a ranking", where=str(self._path),
+                "rater", ", ".join(people), "may all say who gave a ranking", where=self.name,
                 hint=f"choose with {' or '.join(f'rater={name!r}' for name in people)}",
             )  # fmt: skip
         return people[0] if people and "rater" not in people else "rater"
 
     def _require_kinds(
-        self, records: list[dict[str, Any]], items: set[str], lines: list[tuple[int, str]]
+        self, rows: list[int], records: list[Any], where: Where, items: set[str]
     ) -> None:
         """Raise for a ranking of some items that were shown, if it does not say what it is."""
-        for row, record in enumerate(records):
-            shown = record.get("shown")
-            if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
+        for row in rows:
+            shown = records[row].get("shown")
+            is_part = type(shown) is list and not items <= {*map(str, shown)}
+            if is_part and "kind" not in records[row]:
                 raise InputError(
                     "kind",
                     NO_VALUE,
                     'must be given: "shown" does not have all items. The others may come after the '
                     'ranking (kind="top") or may not have been compared (kind="subset")',
-                    where=f"{self._path}:{lines[row][0]}",
+                    where=where(row),
                     hint='pass kind=, or add a field "kind" to the file',
                 )
+
+
+def _read_lengths(ks: list[Any], rankings: Rankings, where: Where) -> NDArray[np.int64]:
+    """How many of the listed items are ordered: k, or all."""
+    lengths = rankings.lengths.copy()
+    for row, (k, most) in enumerate(zip(ks, rankings.n_listed.tolist(), strict=True)):
+        if k is not None:
+            with prefix_errors(where(row)):
+                # Programs without missing whole numbers write floats.
+                whole = int(k) if isinstance(k, float) and k.is_integer() else k
+                lengths[row] = require_whole_number("k", whole, most)
+    return lengths
+
+
+def _iterate_lines(path: Path) -> Iterator[_Portion]:
+    """Yield the records of JSON lines, and an error in place of what is not JSON."""
+    decode = json.JSONDecoder().decode
+    with closing(read_lines(path)) as lines:
+        for portion in iter(lambda: list(islice(lines, ROWS_AT_ONCE)), []):
+            records: list[Any] = []
+            for _, line in portion:
+                try:
+                    records.append(decode(line))
+                except (ValueError, RecursionError) as error:
+                    records.append(InputError("line", line, f"is not JSON ({error})"))
+            yield records, partial(name_line, path, [number for number, _ in portion])
 
 
 def _refuse_misspelt_field(field: str, where: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,20 @@ from rankshot.core.errors import (
     suggest_item,
 )
 from rankshot.core.validation import as_names, require_choice
+from rankshot.ranking.checks import are_votes
 from rankshot.ranking.column_meanings import Meanings, Reading, refuse_no_items
-from rankshot.ranking.construction import find_first, number_items, number_rows, stack_pairs
+from rankshot.ranking.construction import (
+    distinct_values,
+    find_first,
+    number_items,
+    number_rows,
+    stack_pairs,
+)
 from rankshot.ranking.rankings import Rankings
 
+Floats = NDArray[np.float64]
+POSITION = "position"
+"""The covariate 1 of every vote: what it is worth to be the first of the two."""
 NAMED = (
     "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",
 )  # fmt: skip
@@ -63,27 +74,86 @@ from left to right, or what the first item scored. The third and the last need a
 ROLES = ("a", "b", "winner", "loser", "tie", "rater", "category", "weight", "count", "id")
 
 
-class TableOfVotes(NamedTuple):
-    """Votes between two items, in the order of the table, and how they were read.
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """Votes between two items, or other rankings, with what may explain them.
 
     Attributes
     ----------
     rankings : Rankings
-        The winner comes first; their targets are the categories.
-    first : ndarray of int
-        The number of the item that stands on the left.
-    cluster : ndarray of str or None, optional
-        The label of each vote in the column of prompts, if there is one.
-    rows : ndarray of int
-        The rows of the table, counted from 0: some may have been skipped.
-    reading : Reading
+        One for each vote, the winner first, with weights and raters; their targets are the
+        categories.
+    covariates : ndarray of shape (votes, covariates)
+        Those of the winner minus those of the loser; in a tie, of the first item in the ranking.
+    names : tuple of str
+        The names of the covariates.
+    clusters : ndarray of str or None, optional
+        A second reason why votes may be alike, such as the prompt.
+    reading : Reading, optional
+        Which columns of a table were used.
+
+    Examples
+    --------
+    >>> from rankshot.leaderboards import read_votes
+    >>> read_votes({"model_a": ["x"], "model_b": ["y"], "winner": ["x"], "turn": [1]})
+    Votes: 1 vote between 2 items
+      columns used: model_a (item), model_b (item), winner (winner); not used: turn
     """
 
     rankings: Rankings
-    first: NDArray[np.int32]
-    cluster: NDArray[np.object_] | None
-    rows: NDArray[np.int64]
-    reading: Reading
+    covariates: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    names: tuple[str, ...] = ()
+    clusters: NDArray[np.object_] | None = None
+    reading: Reading | None = None
+
+    def __len__(self) -> int:
+        return len(self.rankings)
+
+    def __repr__(self) -> str:
+        counted = "vote" if self.are_pairs else "ranking"
+        between = "between" if self.are_pairs else "of"
+        items = format_count(self.rankings.n_items, "item")
+        lines = [f"Votes: {format_count(len(self), counted)} {between} {items}"]
+        return "\n".join([*lines, *([f"  {self.reading}"] if self.reading else [])])
+
+    @property
+    def are_pairs(self) -> bool:
+        """Whether all of them compare two items."""
+        return are_votes(self.rankings)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories that occur, sorted."""
+        return distinct_values(self.rankings.targets)
+
+    def select(self, rows: NDArray[Any]) -> Votes:
+        """Keep some of the votes.
+
+        Parameters
+        ----------
+        rows : ndarray of bool or int
+        """
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return replace(
+            self,
+            rankings=self.rankings[rows],
+            covariates=self.covariates[rows] if self.names else self.covariates,
+            clusters=clusters,
+        )
+
+    def of_category(self, name: str) -> Votes:
+        """Keep the votes of a category, over the items that these compare.
+
+        Parameters
+        ----------
+        name : str
+        """
+        part = self.select(self.rankings.targets == name)
+        if not part.rankings.is_subset.all():
+            return part
+        listed = np.unique(part.rankings.codes)
+        items = tuple(part.rankings.items[i] for i in listed)
+        return replace(part, rankings=part.rankings.change_items(items))
 
 
 def is_votes(table: Table) -> bool:
@@ -170,27 +240,26 @@ def _has_ties(found: Meanings, name: str) -> bool:
 
 
 def read_votes(
-    table: Table,
-    items: Iterable[object] | None = None,
+    found: Meanings,
+    items: Iterable[object] | None,
+    outcomes: str | None,
+    covariates: Iterable[str] = (),
     *,
-    outcomes: str | None = None,
-    ignore: Iterable[str] | None = None,
-    columns: Mapping[str, str | None],
-    cluster: str | bool | None = None,
-    is_complete: bool = False,
-) -> TableOfVotes:
-    """Read votes; columns that are not named have their usual names.
+    has_cluster: bool = False,
+) -> Votes:
+    """Votes in a table; columns that are not named have their usual names.
 
-    ``cluster`` is a column, or True for the one of prompts, if there is one.
+    With ``has_cluster``, votes on the same prompt are alike, if there is a column of prompts.
     """
-    named = {**columns, **({"cluster": cluster} if isinstance(cluster, str) else {})}
-    found = Meanings(table, named, ignore, is_complete=is_complete)
-    first, second, told, tie, marks = _find_columns(found)
+    table = found.table
+    pair_of = {name: _find_covariate(table, name) for name in covariates}
+    found.ignored |= {x for pair in pair_of.values() for x in pair}
+    columns = first, second, told, tie, marks = _find_columns(found)
     rater = found.find("rater", ["response_id"])
     category = found.find_one((), "category")
     weight, count = found.find("weight"), found.find("count")
     id_column = found.find_one(IDS, "id")
-    prompt = found.find("cluster") if cluster else None
+    prompt = found.find("cluster") if has_cluster else None
     wanted = [x for x in (first, second, told, tie, *marks, rater, category, prompt) if x]
     read = dict(zip(wanted, table.read_coded(*wanted), strict=True))
     checks = RowChecks(table, read[first].codes.size)
@@ -198,10 +267,6 @@ def read_votes(
     for name in (first, second):
         checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
         refuse_no_items(table, name, read[name], {*(known or ())})
-    is_tied = _find_ties(read[tie], tie, checks) if tie else np.zeros(checks.kept.size, bool)
-    if told:
-        advice = "write 'tie' for a tie, or skip it: on_error='skip'"
-        checks.check(read[told].is_empty & ~is_tied, lambda _: f"{told!r} is empty: {advice}")
     labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
     number = {label: i for i, label in enumerate(labels)}
     pair = [
@@ -211,18 +276,7 @@ def read_votes(
     checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
     if known:
         check_known(labels, pair, known, checks)
-    if marks:
-        outcome = _find_marks(read, marks, checks)
-    elif told:
-        sides = (first, second)
-        outcome = _find_outcomes(
-            table, told, read[told], sides, pair, number, outcomes, checks, is_tied
-        )
-    else:
-        outcome = np.zeros(checks.kept.size, np.int8)
-        if not tie:
-            _refuse_tie_words(read[first], read[second], first, table)
-    outcome[is_tied] = TIE
+    outcome = _read_outcomes(table, columns, read, pair, number, outcomes, checks)
     beside = [read[name].codes for name in (rater, category) if name]
     _check_copies(table, id_column, "id" in found.named, [*pair, outcome, *beside], checks)
     weights = read_weights(table, weight, count, checks)
@@ -243,28 +297,97 @@ def read_votes(
     )
     shape = np.full(rows.size, 2), np.ones(rows.size, bool), weights[some]
     rankings = Rankings(names, *entries, *shape, where, nobody, who)
-    return TableOfVotes(rankings, left, which if prompt else None, rows, found.finish("votes"))
+    X = _read_covariates(table, pair_of, rows, rankings.codes[::2] == left)
+    used = {x: f"covariate {name}" for name, own in pair_of.items() for x in own}
+    reading = found.finish("votes", used)
+    return Votes(rankings, X, tuple(pair_of), which if prompt else None, reading)
 
 
-def _find_marks(read: Mapping[str, Coded], marks: list[str], checks: RowChecks) -> NDArray[np.int8]:
-    """Return the outcomes of which one column each says whether it is that of the vote."""
-    marked = np.stack([_find_ties(read[name], name, checks) for name in marks])
-    rule = f"exactly one of {quote_names(marks)} must be 1"
-    checks.check(marked.sum(axis=0) != 1, lambda _: rule)
-    return np.asarray(np.argmax(marked, axis=0), np.int8)
+def _read_covariates(
+    table: Table, pair_of: Mapping[str, list[str]], rows: NDArray[np.int64], is_first: NDArray[Any]
+) -> Floats:
+    """One column per covariate, those of the winner minus those of the loser."""
+    X = np.ones((rows.size, len(pair_of)))
+    for k, pair in enumerate(pair_of.values()):
+        if pair:
+            numbers = table.read_numbers(pair)[rows]
+            X[:, k] = numbers[:, 0] - (numbers[:, 1] if len(pair) > 1 else 0.0)
+    # The winner comes first in rankings.
+    return np.asarray(np.where(is_first, 1.0, -1.0)[:, None] * X)
+
+
+def _find_covariate(table: Table, name: str) -> list[str]:
+    """Columns of a covariate: its own, that of each item, or none for the position."""
+    pair = [f"{name}_a", f"{name}_b"]
+    if name in table.columns:
+        return [name]
+    if {*pair} <= {*table.columns}:
+        return pair
+    if name == POSITION:
+        return []
+    raise InputError(
+        "covariates", name, f"is no column, nor are {quote_names(pair)}", where=str(table),
+        hint=f"the columns are {quote_names(table.columns)}",
+    )  # fmt: skip
+
+
+def _read_outcomes(
+    table: Table,
+    columns: _Columns,
+    read: Mapping[str, Coded],
+    pair: list[NDArray[np.int32]],
+    number: dict[str, int],
+    how: str | None,
+    checks: RowChecks,
+) -> NDArray[np.int8]:
+    """Which of the two items won each vote, or whether they tied."""
+    first, second, told, tie, marks = columns
+    outcome, is_tied = np.zeros(checks.kept.size, np.int8), np.zeros(checks.kept.size, bool)
+    if marks:
+        marked = np.stack([_find_ties(read[name], name, checks) for name in marks])
+        rule = f"exactly one of {quote_names(marks)} must be 1"
+        checks.check(marked.sum(axis=0) != 1, lambda _: rule)
+        return np.asarray(np.argmax(marked, axis=0), np.int8)
+    if tie:
+        is_tied = _find_ties(read[tie], tie, checks)
+    if told:
+        advice = "write 'tie' for a tie, or skip it: on_error='skip'"
+        checks.check(read[told].is_empty & ~is_tied, lambda _: f"{told!r} is empty: {advice}")
+        outcome = _find_outcomes(
+            table, told, read[told], (first, second), pair, number, how, checks, is_tied
+        )
+    elif not tie:
+        _refuse_tie_words(read[first], read[second], first, table)
+    outcome[is_tied] = TIE
+    return outcome
 
 
 def check_known(
-    labels: list[str], columns: list[NDArray[np.int32]], items: tuple[str, ...], checks: RowChecks
+    labels: list[str],
+    columns: Sequence[NDArray[np.integer]],
+    items: tuple[str, ...],
+    checks: RowChecks,
+    rows: NDArray[np.int64] | None = None,
 ) -> None:
-    """Check that rows name only known items; columns have the numbers of labels."""
+    """Check that rows name only known items; columns have the numbers of labels.
+
+    ``rows`` are those of the table, if columns have others.
+    """
     is_known = np.array([label in {*items} for label in labels])
+    rows = np.arange(checks.kept.size) if rows is None else rows
+    unknown = {
+        int(rows[i]): labels[codes[i]]
+        for codes in reversed(columns)
+        for i in np.flatnonzero(~is_known[codes])[::-1]
+    }
+    is_bad = np.zeros(checks.kept.size, bool)
+    is_bad[[*unknown]] = True
 
-    def describe(row: int) -> str:
-        name = next(labels[codes[row]] for codes in columns if not is_known[codes[row]])
-        return f"unknown item {short_repr(name)}{suggest_item(name, items)}"
+    def describe(row: int) -> InputError:
+        rule = f"is not one of the items{suggest_item(unknown[row], items)}"
+        return InputError("item", unknown[row], rule)
 
-    checks.check(~np.all([is_known[codes] for codes in columns], axis=0), describe)
+    checks.check(is_bad, describe)
 
 
 def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]:
