@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +152,9 @@ def read_ballots(
     entries = Entries(codes, rank_sorted(listed.values[kept], starts), starts).sort_ties()
     is_partial = layout == "scores" and bool(np.any(entries.sizes < len(names)))
     rows = listed.rows[kept[firsts]]
-    more = {what: column.select(rows).expand(None) for what, column in labels.items()}
+    more: dict[str, Any] = {
+        what: column.select(rows).expand(None) for what, column in labels.items()
+    }
     metadata = validate_columns(
         rows.size, weights=weights[rows], kind="subset" if is_partial else kind, **more
     )

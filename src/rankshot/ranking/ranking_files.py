@@ -148,8 +148,8 @@ def read_rankings(
     Rankings: 1 ranking of 4 items, 1 target
       cat: leopard > lion = tiger > fox
     """
-    more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
-    return read_source(path, items, kind, layout, **more, columns=columns, **named).rankings
+    more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error, **named}
+    return read_source(path, items, kind, layout, columns=columns, **more).rankings
 
 
 def read_source(
