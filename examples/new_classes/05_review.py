@@ -51,7 +51,7 @@ accuracies = []
 for _ in range(6):
     left = review.unlabelled()
     accuracies.append(np.mean(review.predicted.labels[left] == truth[left]))
-    useful = learner.find_useful(review.predicted.head, left, 10)
+    useful = learner.find_useful(left, 10)
     review.set_labels({int(row): str(truth[row]) for row in useful})
     review.learn()
     change = review.changes

@@ -75,7 +75,7 @@ def test_contributions_add_up(rng):
         make(rng, features=True, evidence=True, usual_scores=rng.normal(size=5)),
         full(rng),
     )
-    total = sum(part.sum(axis=2) for part in head.contributions(scores))
+    total = sum(part.sum(axis=2) for part in head.contributions(scores).values())
     left = head.log_proba(scores) - total
     # A constant of each class and of each input is left.
     left = left - left.mean(axis=1, keepdims=True)

@@ -22,7 +22,7 @@ from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.paper import ProbabilisticRanking
 from rankshot.zeroshot.remarks import describe_reference
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.suggestions import choose_diverse
+from rankshot.zeroshot.suggestions import suggest
 
 SHOWN = 5
 """Pairs of classes, seen classes to collect inputs of, and inputs to label."""
@@ -124,7 +124,7 @@ def _suggest_labels(run: Run, names: NDArray[np.str_], inputs: Scores, alike: li
     among, which = np.flatnonzero(np.isin(run.head.predict(inputs), alike)), " or ".join(alike)
     if len(among) < SHOWN:
         among, which = np.arange(len(names)), "any class"
-    chosen = quote_names(names[choose_diverse(inputs, among, min(SHOWN, len(among)))].tolist())
+    chosen = quote_names(names[suggest(inputs, min(SHOWN, len(among)), among=among)].tolist())
     text = f"labels for a few inputs, such as {chosen} ({which})"
     return text, ["review", run.folder]
 

@@ -324,7 +324,7 @@ class Listing:
         left = self._review.unlabelled()
         # Found again when the head has learned, or when all of them have labels.
         if version is not predicted or not np.isin(rows, left).any():
-            rows = self._review.learner.find_useful(predicted.head, left, N_USEFUL)
+            rows = self._review.learner.find_useful(left, N_USEFUL)
             self._useful = predicted, rows
         return rows
 

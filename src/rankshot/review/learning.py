@@ -108,13 +108,11 @@ class Learner:
         n = len(self.scores)
         return self.scores[np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int)]
 
-    def find_useful(
-        self, head: Predictor, unlabelled: NDArray[np.intp], n: int
-    ) -> NDArray[np.intp]:
+    def find_useful(self, unlabelled: NDArray[np.intp], n: int) -> NDArray[np.intp]:
         """Return the rows without a label whose labels help most."""
         some = np.linspace(0, len(unlabelled) - 1, min(len(unlabelled), MOST_COMPARED)).astype(int)
         rows: NDArray[np.intp] = unlabelled[some]
-        return rows[suggest(head, self.scores[rows], n).rows] if len(rows) else rows
+        return suggest(self.scores, n, among=rows) if len(rows) else rows
 
 
 def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Changes:

@@ -12,7 +12,7 @@ from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, iterate_rows, open_csv_writer
 from rankshot.core.validation import require_whole_number
 from rankshot.recognition.run_folder import Run
-from rankshot.zeroshot.suggestions import choose_diverse
+from rankshot.zeroshot.suggestions import suggest
 
 GUESS, PROBABILITY = "guess", "probability"
 
@@ -49,7 +49,7 @@ def suggest_for_run(run: Run, path: Path, number: int = 20) -> int:
     chosen = [row for row, name in enumerate(ids) if name in known and name not in listed]
     left = np.array([row for row, name in enumerate(ids) if name not in listed | {*known}], int)
     if left.size and number > n_open:
-        chosen += choose_diverse(scores, left, number - n_open).tolist()
+        chosen += suggest(scores, number - n_open, among=left).tolist()
     best = run.proba.max(axis=1)
     for row in chosen:
         values = {ID: ids[row], GUESS: str(run.labels[row]), PROBABILITY: f"{best[row]:.3f}"}

@@ -20,5 +20,5 @@ from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
 from .seen_and_new import SeenAndNew as SeenAndNew
 from .settings import Settings as Settings
-from .suggestions import Suggestions as Suggestions, suggest as suggest
+from .suggestions import suggest as suggest
 from .weighted_mean import WeightedMean as WeightedMean

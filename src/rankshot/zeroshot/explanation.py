@@ -90,7 +90,7 @@ class Explanation:
             lines.append(f"  {group.heading}, together {group.total:+.2f}:")
             lines += _print(group.shown)
             if group.rest:
-                lines.append(f"    {group.describe_rest()}")
+                lines.append(f"    {len(group.rest):,} others, together {group.rest_total:+.2f}")
         lines += [f"  {what}: {added:+.2f}" for what, added in self.others]
         return "\n".join(lines)
 
@@ -113,17 +113,16 @@ class Explanation:
         target is compared with. A low score for it usually supports the target. Without rankings
         there is one group.
         """
-        groups = []
         items = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
-        for is_listed in sorted({name in self.listed for name, _ in items}, reverse=True):
-            shown, rest = (
-                tuple(pair for pair in part if (pair[0] in self.listed) == is_listed)
-                for part in (items[:MAX_SHOWN], items[MAX_SHOWN:])
-            )
-            where = "in" if is_listed else "not in"
-            of = f" {where} the rankings of {self.target}" if self.listed else ""
-            total = sum(value for _, value in shown + rest)
-            groups.append(ContributionGroup(f"seen classes{of}", total, shown, rest))
+        groups = []
+        for is_listed, heading in (True, "in the rankings of"), (False, "not in the rankings of"):
+            own = [pair for pair in items if (pair[0] in self.listed) == is_listed]
+            shown = tuple(pair for pair in items[:MAX_SHOWN] if pair in own)
+            of = f" {heading} {self.target}" if self.listed else ""
+            if own:
+                groups.append(
+                    ContributionGroup(f"seen classes{of}", shown, tuple(own[len(shown) :]))
+                )
         return groups
 
 
@@ -131,15 +130,18 @@ class ContributionGroup(NamedTuple):
     """Some of the contributions: those among the eight largest of all, and the rest."""
 
     heading: str
-    total: float
     shown: Contributions
     rest: Contributions
 
-    def describe_rest(self) -> str:
-        """How many contributions are not shown, how large they are, and their sum."""
-        total, largest = sum(c for _, c in self.rest), max(abs(c) for _, c in self.rest)
-        number = f"{len(self.rest):,} other" + ("s" if len(self.rest) > 1 else "")
-        return f"{number}, each at most {largest:.2g}, together {total:+.2f}"
+    @property
+    def total(self) -> float:
+        """The sum of all contributions."""
+        return sum(value for _, value in self.shown) + self.rest_total
+
+    @property
+    def rest_total(self) -> float:
+        """The sum of the contributions that are not shown."""
+        return sum(value for _, value in self.rest)
 
 
 def _print(contributions: Contributions) -> list[str]:
@@ -192,42 +194,41 @@ def explain(
     table = as_scores(scores, inner.seen)
     log_proba = head.log_proba(table)
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
-    chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     base = None if against is None else _column(inner, against)
-    is_new = np.isin(chosen, inner.classes_)
-    columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
-    by_item, by_feature, by_evidence = inner.contributions(table)
+    parts = inner.contributions(table)
     total = inner.decision_function(table) / inner.temperature
-    parts = {
-        "features": by_feature.sum(axis=2),
-        "another model": by_evidence.sum(axis=2),
-    }
-    rest = total - by_item.sum(axis=2) - sum(parts.values())
-    others = {
-        what: _differences(part, columns, base)
-        for what, part in {**parts, "constant": rest}.items()
-        if what == "constant" or getattr(inner, {"features": "n_features"}.get(what, "evidence"))
-    }
-    by_item = _differences(by_item, columns, base)
+    sums = {what: part.sum(axis=2) for what, part in parts.items()}
+    others = {**sums, "constant": total - sum(sums.values())}
+    del others["scores"]
     gate = head.decision_terms(table) if isinstance(head, SeenAndNew) else None
-    listed = inner.about.get("listed", {})
     explanations = []
-    for row, name in enumerate(map(str, chosen)):
-        about: dict[str, Any] = {} if gate is None else {"gate": _pair(GATE_TERMS, gate[row])}
-        if is_new[row]:
+    for row in range(len(table)):
+        name = str(best.labels[row, 0] if target is None else target)
+        about: dict[str, Any] = {}
+        if gate is not None:
+            about["gate"] = _pair(GATE_TERMS, gate[row])
+        if name in inner.classes:
+            column = _column(inner, name)
+            items = _compare(parts["scores"][row], column, base)
+            order = np.lexsort((np.array(inner.seen), -np.abs(items)))
+            more = [(what, float(_compare(x[row], column, base))) for what, x in others.items()]
             about |= {
                 "against": against,
-                "items": _strongest(inner.seen, by_item[row]),
+                "items": tuple((inner.seen[i], float(items[i])) for i in order if items[i] != 0),
                 # Rounding is not worth a line.
-                "others": tuple(
-                    (what, float(x[row])) for what, x in others.items() if abs(x[row]) > 5e-7
-                ),
-                "listed": tuple(listed.get(name, ())),
+                "others": tuple(pair for pair in more if abs(pair[1]) > 5e-7),
+                "listed": tuple(inner.about.get("listed", {}).get(name, ())),
             }
         probability = float(np.exp(log_proba[row, _column(head, name)]))
         alternatives = _pair(best.labels[row], best.proba[row])
         explanations.append(Explanation(name, probability, alternatives=alternatives, **about))
     return explanations
+
+
+def _compare(contributions: Floats, column: int, base: int | None) -> Floats:
+    """Contributions to a class, minus those to another class or to the average class."""
+    rival = contributions.mean(axis=0) if base is None else contributions[base]
+    return np.asarray(contributions[column] - rival)
 
 
 def _pair(names: Iterable[object], values: Iterable[SupportsFloat]) -> Contributions:
@@ -241,16 +242,3 @@ def _column(head: Predictor, name: str) -> int:
         hint = "" if close else f"the classes are {quote_names(map(str, head.classes_))}"
         raise InputError("target", str(name), f"is not one of the classes{close}", hint=hint)
     return int(there[0])
-
-
-def _differences(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
-    """Contributions to each row's class, minus those to what it is compared with."""
-    rows = np.arange(len(columns))
-    rival = contributions.mean(axis=1) if base is None else contributions[:, base]
-    return np.asarray(contributions[rows, columns] - rival)
-
-
-def _strongest(names: tuple[str, ...], contributions: Floats) -> Contributions:
-    """Contributions that are not 0, the largest first."""
-    order = np.lexsort((np.array(names), -np.abs(contributions)))
-    return tuple((names[i], float(contributions[i])) for i in order if contributions[i] != 0)

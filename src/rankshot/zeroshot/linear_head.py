@@ -358,31 +358,29 @@ class LinearHead(Predictor):
         """The same head with more ``facts`` about how it came about."""
         return replace(self, about={**self.about, **facts})
 
-    def contributions(self, scores: Scores | ArrayLike) -> tuple[Doubles, Doubles, Doubles]:
+    def contributions(self, scores: Scores | ArrayLike) -> dict[str, Doubles]:
         """What each seen class, feature and column of evidence adds to the log-probabilities.
 
-        Three arrays of shape (n, classes, columns). Their sum over all columns is the
-        log-probability, up to the offset of each class and a constant of each input. A score counts
-        as far as it is above what is usual for it, and above the other scores of the input.
+        Arrays of shape (n, classes, columns): "scores", and "features" and "another model" if the
+        head has these. Their sum over all columns is the log-probability, up to the offset of each
+        class and a constant of each input. A score counts as far as it is above what is usual for
+        it, and above the other scores of the input.
         """
         table = self.require(as_scores(scores, self.seen))
         values, features, evidence = self._inputs(table)
         f = np.asarray(values, np.float64)
-        f = (f - f.mean(axis=1, keepdims=True)) * inverse_std(f)
-        columns = [f - self.usual_scores]
-        empty = np.zeros((len(f), 0))
-        columns.append(
-            empty if features is None else scale_features(features, self.usual_features, np)
-        )
-        columns.append(empty if evidence is None else np.asarray(evidence, np.float64))
-        of_scores, of_features, of_evidence = (
-            self.slopes[:, block] * part[:, None] / self.temperature
-            for part, block in zip(columns, self.blocks.values(), strict=True)
-        )
+        slopes, block = self.slopes / self.temperature, self.blocks
+        standardized = (f - f.mean(axis=1, keepdims=True)) * inverse_std(f)
+        of_scores = slopes[:, block["scores"]] * (standardized - self.usual_scores)[:, None]
         if self.rank_slopes.size:
-            bonus = rank_bonus(np.asarray(values, np.float64))
-            of_scores = of_scores + self.rank_slopes * bonus[:, None] / self.temperature
-        return of_scores, of_features, of_evidence
+            of_scores += self.rank_slopes * rank_bonus(f)[:, None] / self.temperature
+        parts = {"scores": of_scores}
+        if features is not None:
+            x = scale_features(features, self.usual_features, np)
+            parts["features"] = slopes[:, block["features"]] * x[:, None]
+        if evidence is not None:
+            parts["another model"] = slopes[:, block["evidence"]] * evidence[:, None]
+        return parts
 
     # ---- Files
 
