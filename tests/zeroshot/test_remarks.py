@@ -65,7 +65,8 @@ def test_nearly_equal_rankings_are_named():
     assert "'u' with 'v'" in line
     many = dict.fromkeys("uvwx", ITEMS) | {"y": ITEMS[::-1]}
     many = {name: [*row[:6], *np.roll(row[6:], i)] for i, (name, row) in enumerate(many.items())}
-    (line,) = describe_similar(fit(many).head_)
+    *_, line = describe_similar(fit(many).head_)
     assert line.count(" with ") == 3
     assert describe_similar(fit().head_) == []
-    assert describe_similar(fit(RANKINGS | {"v": ["s0", "s1"]}).head_) == []
+    (line,) = describe_similar(fit(RANKINGS | {"v": ["s0", "s1"]}).head_)
+    assert "'u' and 'v'" in line or "'u', 'v'" in line

@@ -25,7 +25,7 @@ from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
-from rankshot.zeroshot.remarks import describe_indistinguishable
+from rankshot.zeroshot.remarks import describe_similar
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
@@ -184,7 +184,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError("reject_below", REJECTED, "is one of the classes to predict")
         # A single new class beside seen classes is not the only class.
         if not (settings.has_gate and len(self._alone.classes_) == 1):
-            for remark in describe_indistinguishable(self._alone.head_):
+            for remark in describe_similar(self._alone.head_):
                 warnings.warn(remark, stacklevel=2)
         return self
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ EXPECTED = (
 TABLES = ("wordnet", "glove", "vectors", "corpus")
 """How the names of sources begin that are neither people nor language models."""
 SAME_SLOPES = 1e-9
-"""Slopes of unit length that differ by less are equal."""
+"""Classes whose slopes have a correlation nearer to 1 are equal."""
 SIMILAR_SLOPES = 0.98
 """Classes whose slopes have a larger correlation are hardly distinguished."""
 MOST_PAIRS = 3
@@ -43,9 +41,12 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
 
     ``reference`` is the one that it was fitted with.
     """
-    inner = head.inner
-    about = inner.about
-    lines = describe_sources(about.get("source_weights", {}))
+    inner, about = head.inner, head.inner.about
+    lines, weights = [], about.get("source_weights", {})
+    if len({*weights.values()}) > 1:
+        texts = [f"{source or 'no source'!r} {weight:g}" for source, weight in weights.items()]
+        fills = "; a source with weight 0 is used only for classes that no other ranks"
+        lines.append(f"weights of the sources: {', '.join(texts)}{fills * (0 in weights.values())}")
     lines += [
         f"{f'the source {source!r}' if source else 'the part without a source'} has no ranking of "
         f"{quote_names(classes)}: for these, the other sources are used"
@@ -53,12 +54,12 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
     ]
     if reference is not None and ("reference" in about or hasattr(head, "coverage_")):
         lines.append(f"reference: {describe_reference(reference)}")
-    lines += describe_budget(head)
-    facts = about.get("examples", {})
-    if facts:
-        n = inner.n_features
-        by = f"compared by {n:,} features" if n else "compared by their scores"
-        lines.append(f"examples: {describe_examples(facts)}, {by}")
+    if isinstance(head, SeenAndNew):
+        lines += _describe_budget(head)
+    if facts := about.get("examples"):
+        n, classes = inner.n_features, format_count(facts["n_classes"], "class")
+        by = f"{n:,} features" if n else "their scores"
+        lines.append(f"examples: {facts['n_examples']:,} of {classes}, compared by {by}")
     if "evidence_weight" in about:
         lines.append(
             f"evidence: weight {about['evidence_weight']:.2f} relative to the rankings (the "
@@ -66,15 +67,20 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
         )
     # A single new class that competes with seen classes is not the only class.
     if len(head.classes_) == len(inner.classes) or len(inner.classes) > 1:
-        doubts = describe_indistinguishable(inner) + describe_similar(inner)
-        lines += [f"warning: {remark}" for remark in doubts]
-    return lines + describe_batch(about.get("batch"))
+        lines += [f"warning: {remark}" for remark in describe_similar(inner)]
+    if (batch := about.get("batch")) is None:
+        return lines
+    if "reason" in batch:
+        return [*lines, f"batch: inputs are classified one at a time: {batch['reason']}"]
+    n, changed, absent = batch["n"], format_count(batch["changed"], "label"), batch["absent"]
+    joint = f"batch: the {n:,} inputs are classified jointly: this changes {changed}"
+    share = f" ({batch['changed'] / n:.0%})"
+    none = f". No input seems to be of {quote_names(absent)}" * bool(absent)
+    return [*lines, joint + share + none]
 
 
-def describe_budget(head: Predictor) -> list[str]:
-    """What new classes cost on seen classes, if both may be predicted."""
-    if not isinstance(head, SeenAndNew):
-        return []
+def _describe_budget(head: SeenAndNew) -> list[str]:
+    """What new classes cost on seen classes."""
     budget, missing = head.budget_, head.missing_
     whose = "of the batch, which serves as the reference" * head.reference_is_batch_
     if budget is None:
@@ -91,19 +97,31 @@ def describe_budget(head: Predictor) -> list[str]:
     return [lost, *([lacks] if missing else [])]
 
 
-def describe_batch(batch: Mapping[str, Any] | None) -> list[str]:
-    """Whether the inputs of a batch were classified jointly, and what this changed."""
-    if batch is None:
-        return []
-    if "reason" in batch:
-        return [f"batch: inputs are classified one at a time: {batch['reason']}"]
-    n, changed, absent = batch["n"], batch["changed"], batch["absent"]
-    return [
-        f"batch: the {n:,} inputs are classified jointly: this changes "
-        f"{format_count(changed, 'label')} ({changed / n:.0%})"
-        + f". No input seems to be of {quote_names(absent)}"
-        * bool(absent)
+def describe_similar(head: LinearHead) -> list[str]:
+    """Classes that a fitted head cannot distinguish, and the most similar pairs of the others."""
+    names = head.classes
+    if len(names) == 1:
+        return [f"{names[0]!r} is the only class: every input gets this class"]
+    rows = np.hstack([head.slopes, head.rank_slopes])
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(length > 0, length, 1.0)
+    alike = rows @ rows.T
+    is_equal = alike > 1 - SAME_SLOPES
+    groups = {tuple(np.flatnonzero(row).tolist()) for row in is_equal if row.sum() > 1}
+    lines = [
+        f"{quote_names(names[i] for i in group)} cannot be distinguished: their rankings are the "
+        "same in all places that are used"
+        for group in sorted(groups)
     ]
+    close = np.triu(np.where((alike > SIMILAR_SLOPES) & ~is_equal, alike, 0.0), 1)
+    if n := np.count_nonzero(close):
+        most = np.argsort(-close, axis=None, kind="stable")[: min(n, MOST_PAIRS)]
+        pairs = zip(*np.unravel_index(most, close.shape), strict=True)
+        named = ", ".join(f"{names[i]!r} with {names[j]!r}" for i, j in pairs)
+        more = f", and {format_count(n - MOST_PAIRS, 'other pair')}" if n > MOST_PAIRS else ""
+        lines.append(f"nearly the same rankings, so they will be confused: {named}{more}")
+    return lines
 
 
 def describe_predictions(
@@ -154,7 +172,7 @@ def describe_closed_set(inputs: Scores) -> list[str]:
     return [f"closed set: {count}, such as {like}, and get a new class; {allow}"]
 
 
-# ---- Rankings
+# ---- What is known
 
 
 def describe_origin(rankings: Rankings) -> str:
@@ -171,70 +189,6 @@ def describe_origin(rankings: Rankings) -> str:
     )
 
 
-def describe_sources(weights: Mapping[str, float]) -> list[str]:
-    """How much each source counts, unless all count the same."""
-    if len(set(weights.values())) <= 1:
-        return []
-    texts = [f"{source or 'no source'!r} {weight:g}" for source, weight in weights.items()]
-    fills = "; a source with weight 0 is used only for classes that no other ranks"
-    return [f"weights of the sources: {', '.join(texts)}{fills * (0 in weights.values())}"]
-
-
-def describe_indistinguishable(head: LinearHead) -> list[str]:
-    """One warning per group of classes that a fitted head cannot distinguish."""
-    if len(head.classes) == 1:
-        return [f"{head.classes[0]!r} is the only class: every input gets this class"]
-    return [
-        f"{quote_names(same)} cannot be distinguished: their rankings are the same in all places "
-        "that are used"
-        for same in group_equal_slopes(head)
-    ]
-
-
-def describe_similar(head: LinearHead) -> list[str]:
-    """The most similar pairs of classes, if their rankings are nearly the same."""
-    rows = np.hstack([head.slopes, head.rank_slopes])
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = rows / np.where(length > 0, length, 1.0)
-    close = np.triu(rows @ rows.T, 1)
-    # Equal classes have a line of their own.
-    close[close > 1 - SAME_SLOPES] = 0
-    if (n := int((close > SIMILAR_SLOPES).sum())) == 0:
-        return []
-    most = np.argsort(-close, axis=None, kind="stable")[: min(n, MOST_PAIRS)]
-    pairs = zip(*np.unravel_index(most, close.shape), strict=True)
-    named = ", ".join(f"{head.classes[i]!r} with {head.classes[j]!r}" for i, j in pairs)
-    more = f", and {format_count(n - MOST_PAIRS, 'other pair')}" if n > MOST_PAIRS else ""
-    return [f"nearly the same rankings, so they will be confused: {named}{more}"]
-
-
-def group_equal_slopes(head: LinearHead) -> list[list[str]]:
-    """Groups of classes with the same slopes and offsets."""
-    rows = np.column_stack([head.slopes, head.rank_slopes, head.offsets])
-    scale = np.abs(rows).max() or 1.0
-    groups: dict[bytes, list[str]] = defaultdict(list)
-    for name, row in zip(head.classes, np.round(rows / scale / SAME_SLOPES), strict=True):
-        groups[(row + 0.0).tobytes()].append(name)
-    return [same for same in groups.values() if len(same) > 1]
-
-
-def group_equal_classes(rankings: Rankings) -> list[list[str]]:
-    """Groups of classes with the same rankings and the same shares of the weight."""
-    numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    shares: dict[str, Counter[int]] = defaultdict(Counter)
-    for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
-        shares[str(target)][int(number)] += weight
-    groups: dict[frozenset[tuple[int, float]], list[str]] = defaultdict(list)
-    for target, theirs in sorted(shares.items()):
-        total = theirs.total()
-        groups[frozenset((n, round(x / total, 9)) for n, x in theirs.items())].append(target)
-    return [same for same in groups.values() if len(same) > 1]
-
-
-# ---- What else is known
-
-
 def describe_reference(reference: Scores) -> str:
     """How many inputs of how many seen classes a reference has, as the model sees them."""
     n, C = len(reference), len(reference.items)
@@ -245,9 +199,3 @@ def describe_reference(reference: Scores) -> str:
         f"{n / n_classes:.0f} each on average; with fewer classes or inputs, scores are "
         "standardised less"
     )
-
-
-def describe_examples(facts: Mapping[str, Any]) -> str:
-    """How many examples there are, and of how many classes."""
-    n_examples, n_classes = facts["n_examples"], facts["n_classes"]
-    return f"{n_examples:,} of {format_count(n_classes, 'class')}"
