@@ -29,6 +29,16 @@ from rankshot.recognition.images import Preprocessing, read_image
 
 TARGET = Path(rs.__file__).parent / "recognition/data/efficientnet-lite0.onnx"
 PREPROCESSING = Preprocessing.from_name("efficientnet-lite")
+CONFIG = {
+    "size": {"shortest_edge": PREPROCESSING.resize},
+    "resample": 3,
+    "do_center_crop": True,
+    "crop_size": {"height": PREPROCESSING.size[0], "width": PREPROCESSING.size[1]},
+    "rescale_factor": PREPROCESSING.white / 255,
+    "image_mean": PREPROCESSING.mean,
+    "image_std": PREPROCESSING.std,
+}
+"""The same for other programs, as a file preprocessor_config.json."""
 
 
 def load_network() -> torch.nn.Module:
@@ -55,7 +65,7 @@ def export(network: torch.nn.Module) -> onnx.ModelProto:
             dynamic_axes={"images": {0: "n"}, "logits": {0: "n"}},
         )
         model = onnx.load(f"{folder}/network.onnx")
-    names = {"classes": "imagenet-1k", "preprocessor_config": PREPROCESSING.to_config()}
+    names = {"classes": "imagenet-1k", "preprocessor_config": CONFIG}
     onnx.helper.set_model_props(
         model, {key: one if isinstance(one, str) else json.dumps(one) for key, one in names.items()}
     )

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import rankshot as rs
-from rankshot.recognition.exported_labels import match_ids, read_labels
+from rankshot.recognition.labelling_tools import match_ids, read_labels
 from refusals import refuses
 
 NEW = {"volume": ["music"], "timer": ["alarm"]}
@@ -53,7 +53,7 @@ def test_label_studio_and_back(texts, tmp_path):
 def test_label_studio_accepts_them(texts):
     """Where its package is installed."""
     interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface
-    from rankshot.recognition.exports import make_config
+    from rankshot.recognition.labelling_tools import make_config
 
     found = interface(make_config(texts))
     for task in texts.to_label_studio():

@@ -252,20 +252,6 @@ def test_small_images_are_padded_as_torchvision_does():
         assert (found[begin : begin + side, begin : begin + side] == 1).all()
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        *PRESETS.values(),
-        Preprocessing(8, 0, 1, resize=5, margin="even", layout="NHWC"),
-        Preprocessing((20, 31), 0.25, 0.5, interpolation="lanczos"),
-    ],
-    ids=str,
-)
-def test_the_config_describes_the_same(given):
-    told = replace(Preprocessing.from_config(given.to_config()), layout=given.layout)
-    assert told == given
-
-
 def test_means_of_pixels_from_0_to_255_are_refused():
     for values in ({"mean": (0.5, 123.7, 0.5)}, {"std": 58.4}):
         with refuses(*values):

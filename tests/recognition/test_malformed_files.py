@@ -15,15 +15,15 @@ from command_line import RANKINGS, SEEN, SIMILARITY, rankings, write_small_run
 from rankshot.core.errors import RankshotError
 from rankshot.jobs import classify
 from rankshot.recognition import Preprocessing, open_model, open_run
-from rankshot.recognition.exported_labels import read_labels
 from rankshot.recognition.inputs import open_inputs
+from rankshot.recognition.labelling_tools import read_labels
 from rankshot.recognition.run_report import report_predictions, report_run
 from rankshot.review.journal import Journal
 from rankshot.review.serve import review_run
 from rankshot.sources import read_class_labels, read_look_up
 from rankshot.sources.similarity import read_similarity
 from rankshot.zeroshot import Settings, open_scores, read_predictions
-from tiny_models import CLASSES, write_onnx
+from tiny_models import CLASSES, CONFIG, write_onnx
 
 PER_READER = 24
 MOST_SECONDS, MOST_BYTES = 10, 2**30
@@ -73,7 +73,6 @@ LABEL_STUDIO = [
     {"data": {"id": "x1"}, "annotations": [{"result": [{"value": {"choices": ["cat"]}}]}]}
 ]
 CVAT = '<annotations><image name="x1"><tag label="cat"/></image></annotations>'
-CONFIG = Preprocessing.from_name("clip").to_config()
 EVENTS = [{"what": "labels", "labels": {"a": "cat"}}, {"what": "class", "name": "x", "ranking": []}]
 PREFLIB = "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n1: 1,2\n"
 READERS = {

@@ -19,13 +19,9 @@ def table(rng):
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
-@pytest.mark.parametrize("size", [7, 60])
-def test_numbers_are_those_of_a_slow_way(table, kind, size):
+def test_numbers_are_those_of_a_slow_way(table, kind):
     scores = rs.Scores(table[0].values, NAMES, kind)
-    ids = [str(i) for i in range(60)]
-    labels = dict(zip(ids[:30], table[1], strict=False)) | {"40": "okapi", "elsewhere": NAMES[0]}
-    batches = [(ids[i : i + size], scores[i : i + size]) for i in range(0, 60, size)]
-    found = check_scores(batches, labels)
+    found = check_scores(scores, [*table[1][:30], *[""] * 29, "okapi"])
     values = scores.values
     first = values.argmax(axis=1)
     assert found.n_inputs == 60
@@ -48,7 +44,7 @@ def test_numbers_are_those_of_a_slow_way(table, kind, size):
 
 def test_one_vs_one_scores_have_no_probability(rng):
     scores = rs.Scores(rng.normal(size=(12, 45)), NAMES[:10], "one-vs-one")
-    found = check_scores([(None, scores)], {"0": NAMES[0]})
+    found = check_scores(scores)
     assert np.isnan(found.mean_probability)
     assert found.accuracy is None
     assert "probability" not in found.describe()[0]
@@ -56,24 +52,22 @@ def test_one_vs_one_scores_have_no_probability(rng):
 
 def test_scores_that_hardly_depend_on_the_input_are_doubted(table, rng):
     scores, labels = table
-    ids = [str(i) for i in range(60)]
     usual = rng.normal(size=20)
     same = rs.Scores(usual + 0.2 * scores.values, NAMES)
-    by_id = dict(zip(ids, labels, strict=True))
     # The order of the seen classes is another one.
-    others = dict(zip(ids, [NAMES[-1 - NAMES.index(name)] for name in labels], strict=True))
-    assert not check_scores([(ids, scores)], by_id).doubts
-    (wrong,) = check_scores([(ids, scores)], others).doubts
-    (alike,) = check_scores([(ids, same)]).doubts
+    others = [NAMES[-1 - NAMES.index(name)] for name in labels]
+    assert not check_scores(scores, labels).doubts
+    (wrong,) = check_scores(scores, others).doubts
+    (alike,) = check_scores(same).doubts
     assert "almost the same (mean correlation .9" in alike
     assert "check the preprocessing" in alike
     assert "hardly any inputs of its own classes" in wrong
     # Too few inputs, or classes, are not judged.
-    assert not check_scores([(ids[:9], same[:9])]).doubts
-    assert not check_scores([(ids, same.select(NAMES[:9]))]).doubts
+    assert not check_scores(same[:9]).doubts
+    assert not check_scores(same.select(NAMES[:9])).doubts
     # Equal scores of a row have no direction, and raise no warning of NumPy.
     flat = rs.Scores(np.zeros((12, 20)), NAMES)
-    (constant,) = check_scores([(None, flat)]).doubts
+    (constant,) = check_scores(flat).doubts
     assert constant.startswith("12 of 12 inputs have the same score for all seen classes")
 
 
@@ -82,9 +76,7 @@ def test_a_network_must_recognise_twice_as_many_inputs_as_chance():
     label = np.arange(500) % 10
     right = np.arange(500) < 70
     scores = rs.Scores(np.eye(10)[np.where(right, label, (label + 1) % 10)], NAMES[:10])
-    ids = [str(i) for i in range(500)]
-    labels = dict(zip(ids, [NAMES[i] for i in label], strict=True))
-    found = check_scores([(ids, scores)], labels)
+    found = check_scores(scores, [NAMES[i] for i in label])
     assert found.accuracy.low > 0.1
     assert found.accuracy.high < 0.2
     assert any("hardly any inputs of its own classes" in doubt for doubt in found.doubts)
@@ -112,12 +104,12 @@ def test_the_built_in_network_with_wrong_pixels(spoil, doubted):
     x = np.stack([model.preprocessing(Image.fromarray(image)) for image in images[::2]])
     values = model.run(np.ascontiguousarray(spoil(x), np.float32))
     names = read_class_labels("imagenet-1k").names
-    assert bool(check_scores([(None, rs.Scores(values, names))]).doubts) is doubted
+    assert bool(check_scores(rs.Scores(values, names)).doubts) is doubted
 
 
 def test_a_large_table_is_checked_in_blocks():
     scores = rs.Scores(np.ones((25_000, 1000), np.float32), map(str, range(1000)))
     scores.values[:, 3] = 2
-    peak, found = peak_of(lambda: check_scores([(None, scores)]))
+    peak, found = peak_of(lambda: check_scores(scores))
     assert "25,000 inputs" in found.describe()[0]
     assert peak < 2 * scores.values.nbytes

@@ -76,7 +76,7 @@ def test_a_new_run_removes_what_it_does_not_have_and_only_that(found, tmp_path):
 def test_a_run_that_fails_leaves_the_old_one(found, tmp_path, monkeypatch):
     found.save(tmp_path)
     before = read_all(tmp_path)
-    monkeypatch.setattr("rankshot.recognition.run_folder.open_predictions", None)
+    monkeypatch.setattr("rankshot.recognition.recognition.open_predictions", None)
     with pytest.raises(TypeError):
         found.save(tmp_path)
     assert read_all(tmp_path) == before

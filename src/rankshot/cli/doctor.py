@@ -34,7 +34,7 @@ def doctor(
     output
         The settings to write (.json), for `rankshot recognise --settings`.
     """
-    from rankshot.recognition.examination import describe_head, examine_run, rehearse_run
+    from rankshot.recognition.run_report import describe_head, examine_run, rehearse_run
 
     require_output(output, (".json",), run, overwrite=overwrite, run=run)
     if run.suffix == ".rankshot" and run.is_file():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from rankshot import __version__
-from rankshot.core.errors import InputError, format_share
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.recognition.recognition import Recognition
@@ -149,13 +148,13 @@ def _write_card(
     lines += [
         f"This head predicts {n} classes from the scores of {base}, which was not trained on them.",
         "",
-        f"- **Classes**: {_list_names(about['classes'])}",
-        f"- **Scores of**: {_list_names(about['seen'])}",
+        f"- **Classes**: {quote_names(about['classes'], 50)}",
+        f"- **Scores of**: {quote_names(about['seen'], 50)}",
     ]
     if isinstance(head, Recognition):
         found = sorted(filter(None, source_names(only_new(head.knowledge.rankings))))
         lines.append(f"- **Rankings**: {', '.join(found) or 'no named source'}")
-        lines.append(f"- **Accuracy**: {_describe_forecast(head)}")
+        lines.append(f"- **Forecast of the accuracy**: {head.predicted or 'not measured'}")
         lines += ["", "## What was done", "", *(f"- {note}" for note in head.notes)]
     lines += [
         *("", "## Use", "", "```python", "from rankshot.recognition import from_pretrained", ""),
@@ -163,20 +162,3 @@ def _write_card(
         "`scores` are logits with one column per class of the classifier, in the order above.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _describe_forecast(found: Recognition) -> str:
-    if found.forecast is None:
-        return "not measured"
-    measured = f"{found.forecast.accuracy} on {len(found.forecast.classes)} held-out seen classes"
-    predicted = found.forecast.predicted
-    if predicted is None:
-        return measured
-    share = format_share(1 / len(found.knowledge.rankings.target_names))
-    return f"{predicted} predicted (guessing: {share}); {measured}"
-
-
-def _list_names(names: Iterable[str], most: int = 50) -> str:
-    every = list(names)
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + more

@@ -201,31 +201,6 @@ class Preprocessing:
         # What is outside of a small image is black.
         return image.crop((left, top, left + width, top + height))
 
-    def to_config(self) -> dict[str, object]:
-        """Return the content of a preprocessor_config.json; the layout is that of the network.
-
-        Examples
-        --------
-        >>> from rankshot.recognition import Preprocessing
-        >>> clip = Preprocessing.from_name("clip")
-        >>> Preprocessing.from_config(clip.to_config()) == clip
-        True
-        """
-        (height, width), sides = self.size, {"height": self.size[0], "width": self.size[1]}
-        return {
-            "do_resize": True,
-            "size": sides if self.resize is None else {"shortest_edge": self.resize},
-            "resample": INTERPOLATIONS.index(self.interpolation),
-            "do_center_crop": self.resize is not None,
-            "crop_size": {"height": height, "width": width},
-            "do_rescale": True,
-            "rescale_factor": self.white / 255,
-            "do_normalize": True,
-            "image_mean": list(self.mean),
-            "image_std": list(self.std),
-            "margin": self.margin,
-        }
-
     def _find_margin(self, surplus: int) -> int:
         if self.margin == "down":
             return surplus // 2

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import format_count, format_share
@@ -14,7 +13,6 @@ from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
 
-Ids = Sequence[str] | NDArray[np.object_]
 CLASSES_SHOWN = 5
 LARGEST_CORRELATION = 0.65
 """Of 4,000 batches of 30 inputs of two classes or more, with the scores of six trained classifiers,
@@ -54,7 +52,7 @@ class NetworkCheck(NamedTuple):
     --------
     >>> import numpy as np, rankshot as rs
     >>> usual = np.arange(10) + 0.1 * np.random.default_rng(0).normal(size=(20, 10))
-    >>> found = rs.recognition.check_scores([(None, rs.Scores(usual, [*"abcdefghij"]))])
+    >>> found = rs.recognition.check_scores(rs.Scores(usual, [*"abcdefghij"]))
     >>> found.most_frequent, round(found.mean_correlation, 2), len(found.doubts)
     ((('j', 20),), 1.0, 1)
     """
@@ -107,63 +105,51 @@ class NetworkCheck(NamedTuple):
         return lines + [f"warning: {doubt}" for doubt in self.doubts]
 
 
-def _small_batches(
-    batches: Iterable[tuple[Ids | None, Scores]],
-) -> Iterator[tuple[Ids | None, Scores]]:
-    """Divide batches: each needs several arrays of its size."""
-    for ids, batch in batches:
-        for rows in row_blocks(len(batch), batch.values.shape[1]):
-            yield None if ids is None else ids[rows], batch[rows]
-
-
-def check_scores(
-    batches: Iterable[tuple[Ids | None, Scores]], labels: Mapping[str, str] | None = None
-) -> NetworkCheck:
+def check_scores(scores: Scores, labels: ArrayLike | None = None) -> NetworkCheck:
     r"""Return what a network itself predicts, to detect wrong preprocessing.
 
     Parameters
     ----------
-    batches : iterable of (ids, Scores)
-        Batches of ids and scores, as from ``open_scores(path).batches()``, or
-        ``[(found.ids, found.scores)]`` for a result ``found`` of `score`.
-    labels : mapping of id to class, optional
-        The classes of some inputs. Labels of seen classes give the network's own accuracy.
+    scores : Scores
+        The scores of some inputs, such as ``found.scores`` for a result ``found`` of `score`.
+    labels : sequence of str, optional
+        The class of each input, or an empty text. Labels of seen classes give the network's own
+        accuracy.
 
     Examples
     --------
     >>> import rankshot as rs
     >>> scores = rs.Scores([[3, 1, 0], [0, 2, 1], [1, 4, 0]], ["cat", "dog", "fox"])
-    >>> found = rs.recognition.check_scores([(["a", "b", "c"], scores)], {"a": "cat", "b": "fox"})
+    >>> found = rs.recognition.check_scores(scores, ["cat", "fox", ""])
     >>> print("\n".join(found.describe()))
     top predictions of the model itself (3 inputs): dog 67%, cat 33%; mean top probability .815
     the model's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
-    known = labels or {}
-    items: tuple[str, ...] = ()
-    counts: Any = 0
-    total: Any = 0
-    probability, n_unequal, right = 0.0, 0, []
-    for ids, batch in _small_batches(batches):
-        items = batch.items
+    n, items = len(scores), scores.items
+    first = np.empty(n, np.intp)
+    total = np.zeros(len(items))
+    probability, n_unequal = 0.0, 0
+    # In blocks: each needs several arrays of its size.
+    for rows in row_blocks(n, len(items)):
+        batch = scores[rows]
         values = np.asarray(batch.values, float)
-        first = most_probable(values)
-        counts = counts + np.bincount(first, minlength=len(items))
+        first[rows] = most_probable(values)
         if batch.kind == "one-vs-one":
             probability = np.nan
         else:
-            log_proba = log_class_probabilities(batch)
-            probability += float(np.exp(log_proba.max(axis=1)).sum())
-        centred = values - values.mean(axis=1, keepdims=True)
-        norms = np.linalg.norm(centred, axis=1)
+            probability += float(np.exp(log_class_probabilities(batch).max(axis=1)).sum())
         # Rows of equal scores have no direction.
-        unequal = np.ptp(values, axis=1) > 0
-        total = total + (centred[unequal] / norms[unequal, None]).sum(axis=0)
-        n_unequal += int(unequal.sum())
-        named = zip(ids, first, strict=True) if known and ids is not None else ()
-        right += [known[n] == items[place] for n, place in named if known.get(n) in items]
-    n = int(np.sum(counts))
+        unequal = values[np.ptp(values, axis=1) > 0]
+        unequal -= unequal.mean(axis=1, keepdims=True)
+        total += (unequal / np.linalg.norm(unequal, axis=1, keepdims=True)).sum(axis=0)
+        n_unequal += len(unequal)
+    names = np.array(items)
+    known = np.full(n, "") if labels is None else np.asarray(labels).astype(str)
+    labelled = np.isin(known, names)
+    n_right, n_labelled = int((names[first] == known)[labelled].sum()), int(labelled.sum())
     # |Σ u|² has each pair of inputs twice, and each input with itself.
     pairs = n_unequal * (n_unequal - 1)
+    counts = np.bincount(first, minlength=len(items))
     order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
     return NetworkCheck(
         n,
@@ -171,7 +157,7 @@ def check_scores(
         tuple((items[i], int(counts[i])) for i in order if counts[i]),
         probability / n,
         float(total @ total - n_unequal) / pairs if pairs else np.nan,
-        wilson_interval(sum(right), len(right)) if right else None,
-        len(right),
+        wilson_interval(n_right, n_labelled) if n_labelled else None,
+        n_labelled,
         n - n_unequal,
     )

@@ -19,9 +19,14 @@ from rankshot.core.tables import as_frame, make_frame
 from rankshot.core.validation import as_names
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.recognition.exported_labels import match_ids, read_labels
-from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.labelling_tools import (
+    make_dataset,
+    make_tasks,
+    match_ids,
+    read_labels,
+    write_tasks,
+)
 from rankshot.recognition.network_check import check_scores
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import (
@@ -378,7 +383,7 @@ def _predict(
         notes += forecast.describe()
     fitted = knowledge.fit_alone(settings)
     head = knowledge.complete(fitted, settings)
-    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
+    notes += [f"warning: {doubt}" for doubt in check_scores(scores).doubts]
     notes += describe_fit(head, known)
     log_proba = np.asarray(head.log_proba(scores))
     predicted = alone = head.classes_[most_probable(log_proba)]

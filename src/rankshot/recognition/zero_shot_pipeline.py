@@ -21,6 +21,8 @@ from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 
+REMEDY = "pass rankings={name: [classes of the model]} or source='llm:MODEL'"
+
 
 class ZeroShot:
     """A callable from inputs and candidate labels to scores; `zero_shot` makes it.
@@ -31,7 +33,7 @@ class ZeroShot:
         The model.
     source : source, str or list of these, optional
         What ranks labels that have no ranking.
-    rankings : Rankings or dict, optional
+    rankings : Rankings, optional
         Rankings of the model's classes for candidate labels.
 
     Examples
@@ -46,7 +48,7 @@ class ZeroShot:
         self,
         plan: ScoringPlan,
         source: Source | str | Sequence[Source | str] | None,
-        rankings: Rankings | Mapping[str, Any] | None,
+        rankings: Rankings | None,
     ) -> None:
         self._plan, self._source, self._rankings = plan, source, rankings
         self._heads: dict[object, Predictor] = {}
@@ -108,29 +110,26 @@ class ZeroShot:
 
     def _rank(self, labels: tuple[str, ...]) -> Rankings:
         """Rankings of all labels: those that were given, and the source's of the others."""
-        items, parts = self._plan.classes.names, []
-        if self._rankings is not None:
-            given = as_rankings(self._rankings, items)
-            parts.append(given[np.isin(given.targets.astype(str), labels)])
-        ranked = {name for part in parts for name in part.target_names}
-        missing = tuple(name for name in labels if name not in ranked)
-        if missing and self._rankings is not None and self._source is None:
-            hint = suggest_name(missing[0], as_rankings(self._rankings, items).target_names)
-            self._refuse(missing[0], f"has no ranking{hint}")
+        given, classes = self._rankings, self._plan.classes
+        parts = [] if given is None else [given[np.isin(given.targets.astype(str), labels)]]
+        missing = tuple(name for name in labels if given is None or name not in given.target_names)
+        if missing and self._source is None and (given is not None or self._takes_texts):
+            hint = "" if given is None else suggest_name(missing[0], given.target_names)
+            rule = f"has no ranking{hint}"
+            if given is None:
+                rule += ", and no dictionary knows what texts mean"
+            raise InputError("candidate_labels", missing[0], rule, hint=REMEDY)
         if missing:
-            if self._source is None and self._plan.model.takes == "texts":
-                self._refuse(missing[0], "has no ranking, and no dictionary knows what texts mean")
-            classes = self._plan.classes
             found, _ = rank_new(self._source, missing, None, classes, what="candidate_labels")
             if unknown := [name for name in missing if name not in found.target_names]:
-                self._refuse(unknown[0], "is not known to the source")
+                rule = "is not known to the source"
+                raise InputError("candidate_labels", unknown[0], rule, hint=REMEDY)
             parts.append(found)
         return Rankings.concatenate(parts)
 
-    @staticmethod
-    def _refuse(name: str, rule: str) -> None:
-        hint = "pass rankings={name: [classes of the model]} or source='llm:MODEL'"
-        raise InputError("candidate_labels", name, rule, hint=hint)
+    @property
+    def _takes_texts(self) -> bool:
+        return self._plan.model.takes == "texts"
 
 
 def zero_shot(
@@ -171,4 +170,5 @@ def zero_shot(
     given = None if rankings is None else read_new(rankings)
     if given is not None and not isinstance(given, Rankings | Mapping):
         raise InputError("rankings", NO_VALUE, "must be rankings, not names")
-    return ZeroShot(plan, source, given)
+    named = None if given is None else as_rankings(given, plan.classes.names)
+    return ZeroShot(plan, source, named)
