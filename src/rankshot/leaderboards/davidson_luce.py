@@ -24,18 +24,19 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
 from rankshot.leaderboards.pair_models import PairLikelihood
-from rankshot.ranking.checks import (
-    are_votes,
-    keep_counted,
-    merge_copies,
-    require_one_subject,
-)
 from rankshot.ranking.construction import Groups, count_places
 from rankshot.ranking.matrices import completed_orders
 from rankshot.ranking.models.information import find_covariance, find_flat, maximize_worths
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import (
+    Rankings,
+    are_votes,
+    keep_counted,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -27,7 +27,6 @@ from rankshot.leaderboards.evidence import ScoreTests
 from rankshot.leaderboards.pair_models import PairLikelihood, fit_matches
 from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import Votes, read_votes
-from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
@@ -48,7 +47,7 @@ from rankshot.ranking.models.robust_errors import (
     keep_least_errors,
     sum_squares,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, merge_copies, require_model, require_one_subject
 
 Floats = NDArray[np.float64]
 Ties = Literal["outcome", "half", "ignore"]

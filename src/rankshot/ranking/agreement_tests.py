@@ -11,8 +11,7 @@ from scipy.special import chdtrc, stdtrit
 
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_one_subject
 from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
 
 Floats = NDArray[np.float64]

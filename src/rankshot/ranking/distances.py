@@ -12,14 +12,13 @@ from scipy.sparse import csr_array
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
 from rankshot.core.errors import InputError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.matrices import (
     ABSENT,
     levels,
     mark_ranked,
     rows_with_tied_choices,
 )
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import Rankings, refuse_partial, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

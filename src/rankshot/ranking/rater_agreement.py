@@ -14,13 +14,6 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.ranking.checks import (
-    has_pairs,
-    keep_counted,
-    merge_copies,
-    require_model,
-    require_some,
-)
 from rankshot.ranking.consensus.kemeny import Method, count_open_pairs, find_order, only_order
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import count_places, row_starts
@@ -36,7 +29,15 @@ from rankshot.ranking.matrices import (
     restrict_items,
 )
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import (
+    Rankings,
+    has_pairs,
+    keep_counted,
+    merge_copies,
+    require_model,
+    require_rankings,
+    require_some,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -19,7 +19,6 @@ from rankshot.core.errors import (
     suggest_item,
 )
 from rankshot.core.validation import as_names, require_choice
-from rankshot.ranking.checks import are_votes
 from rankshot.ranking.column_meanings import Meanings, Reading, refuse_no_items
 from rankshot.ranking.construction import (
     distinct_values,
@@ -28,7 +27,7 @@ from rankshot.ranking.construction import (
     number_rows,
     stack_pairs,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, are_votes
 
 Floats = NDArray[np.float64]
 POSITION = "position"

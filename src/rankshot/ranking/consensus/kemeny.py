@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError
 from rankshot.core.validation import require_choice, require_number
-from rankshot.ranking.checks import keep_counted, merge_copies, require_one_subject
 from rankshot.ranking.consensus.kemeny_solvers import (
     adjacent_search,
     insertion_search,
@@ -30,7 +29,7 @@ from rankshot.ranking.matrices import (
     group_ties,
     name_groups,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, keep_counted, merge_copies, require_one_subject
 
 Method = Literal["adjacent", "insertion", "exact"]
 METHODS = get_args(Method)

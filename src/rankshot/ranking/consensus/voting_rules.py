@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.checks import require_one_subject
 from rankshot.ranking.consensus.kemeny import Consensus, make_consensus
 from rankshot.ranking.consensus.kemeny_solvers import majority_groups
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.matrices import group_ties
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_one_subject
 
 Floats = NDArray[np.float64]
 

@@ -23,16 +23,17 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import (
-    refuse_partial,
-    require_one_subject,
-    require_sample_length,
-)
 from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import read_item_table
 from rankshot.ranking.matrices import completed_orders, iterate_choices
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import (
+    Rankings,
+    refuse_partial,
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import row_starts
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
@@ -37,16 +36,17 @@ def require_estimable(rankings: Rankings) -> None:
     Such ties are left out, and an estimate that depends on them is refused. All rankings count,
     whatever their weight.
     """
-    before, n_cut = _count_neighbours(rankings)
+    before = precedence(without_cut_ties(rankings))
     count, label = connected_components(before, connection="strong")
     if count > 1:
-        verdict = "may not exist (ties that K cuts are ignored)" if n_cut else "does not exist"
+        has_cuts = np.any(rankings.lengths < rankings.n_listed)
+        verdict = "may not exist (ties that K cuts are ignored)" if has_cuts else "does not exist"
         raise InputError(
             "regularization",
             0,
             f"asks for the Plackett-Luce maximum-likelihood estimate, which {verdict}: the items "
             f"fall into {count} groups whose worths cannot be compared "
-            f"({_describe_groups(before, label, rankings.items)})",
+            f"({_describe_groups(csr_array(before), label, rankings.items)})",
             hint="use regularization > 0, or add rankings that connect them",
         )
 
@@ -65,22 +65,6 @@ def find_one_sided(
     text = _describe_groups(csr_array(before), label, items) if count > 1 else ""
     is_apart = np.asarray(label != np.argmax(np.bincount(label)))
     return is_apart, wins.astype(np.int8) - loses, text
-
-
-def _count_neighbours(every: Rankings) -> tuple[csr_array, int]:
-    """Matrix, positive where one item came before another, and how many ties K cuts."""
-    C, rankings = every.n_items, without_cut_ties(every)
-    # Of these, the graph of "came right before" has the same connected parts, and is sparse.
-    in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
-    strict = rankings[in_line]
-    follows = np.diff(strict.entry_rows) == 0
-    # SciPy's search for connected parts does not end where a pair is there twice.
-    pairs = np.unique(strict.codes[:-1][follows].astype(np.int64) * C + strict.codes[1:][follows])
-    starts = row_starts(np.bincount(pairs // C, minlength=C))
-    before = csr_array((np.ones(pairs.size), pairs % C, starts), shape=(C, C))
-    if not in_line.all():
-        before = before + csr_array(precedence(rankings[~in_line]))
-    return before, int((every.lengths < every.n_listed).sum())
 
 
 def without_cut_ties(rankings: Rankings) -> Rankings:
@@ -143,17 +127,12 @@ def maximize_worths(
     ridge: Floats | float,
     tol: float = 1e-10,
     max_iter: int = 1000,
-    *,
-    start: Floats | None = None,
 ) -> Optimum:
-    """Maximise a penalised log-likelihood.
-
-    The search starts from zeros, or where ``start`` says.
-    """
+    """Maximise a penalised log-likelihood, from zeros."""
     return maximize(
         likelihood.evaluate,
         likelihood.information,
-        np.zeros(likelihood.size) if start is None else start,
+        np.zeros(likelihood.size),
         ridge=ridge,
         invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
         tol=tol,

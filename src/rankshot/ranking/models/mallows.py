@@ -32,17 +32,18 @@ from rankshot.core.validation import (
     require_whole_number,
     require_whole_numbers,
 )
-from rankshot.ranking.checks import (
+from rankshot.ranking.consensus.kemeny import METHODS, kemeny
+from rankshot.ranking.consensus.precedence import average_order
+from rankshot.ranking.construction import count_places
+from rankshot.ranking.rankings import (
+    Rankings,
     keep_counted,
     merge_copies,
     refuse_partial,
     require_one_subject,
+    require_rankings,
     require_sample_length,
 )
-from rankshot.ranking.consensus.kemeny import METHODS, kemeny
-from rankshot.ranking.consensus.precedence import average_order
-from rankshot.ranking.construction import count_places
-from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

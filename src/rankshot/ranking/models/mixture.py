@@ -13,12 +13,17 @@ from scipy.special import logsumexp
 from rankshot.core.errors import InputError
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import keep_counted, merge_copies, require_one_subject
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import (
+    Rankings,
+    keep_counted,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+)
 
 Floats = NDArray[np.float64]
 SHARED_WEIGHT = 0.01

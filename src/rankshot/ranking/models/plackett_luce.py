@@ -43,12 +43,6 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import (
-    keep_counted,
-    merge_copies,
-    require_one_subject,
-    require_sample_length,
-)
 from rankshot.ranking.construction import Entries, row_starts
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
@@ -61,7 +55,14 @@ from rankshot.ranking.models.plackett_luce_stages import (
     log_prob,
     split_by_width,
 )
-from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.ranking.rankings import (
+    Rankings,
+    keep_counted,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+)
 
 Floats = NDArray[np.float64]
 TIED = 1e-6
@@ -229,7 +230,8 @@ class PlackettLuce(WorthModel):
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, weight) / weight
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
-        optimum = maximize_likelihood(likelihood, penalty, tol, self.max_iter)
+        start = _mm_step(likelihood, penalty)
+        optimum = maximize_likelihood(likelihood, penalty, start, tol, self.max_iter)
         theta = self._take_parameters(optimum)
         self.log_likelihood_ = weight * (optimum.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
@@ -243,14 +245,9 @@ class PlackettLuce(WorthModel):
         _, first = np.unique(class_of, return_index=True)
         weight = float(rankings.weights.sum())
         likelihood = Likelihood(replace(rankings, weights=rankings.weights / weight), class_of)
-        optimum = maximize(
-            likelihood.evaluate,
-            likelihood.information,
-            self.log_worths_[first],
-            ridge=np.asarray(self.regularization / weight * likelihood.counts, np.float64),
-            invariant=np.ones(first.size),
-            max_iter=1,
-        )
+        penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
+        start = self.log_worths_[first]
+        optimum = maximize_likelihood(likelihood, penalty, start, self.tol, max_iter=1)
         return copy(self)._with_log_worths(rankings.items, optimum.parameters[class_of])
 
     def log_prob(self, rankings: Rankings) -> Floats:
@@ -306,38 +303,32 @@ class PlackettLuce(WorthModel):
 
 
 def maximize_likelihood(
-    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int
+    likelihood: Likelihood, penalty: Floats, start: Floats, tol: float, max_iter: int
 ) -> Optimum:
-    """Maximise ``value(θ) - 1/2 Σ penalty_c θ_c²`` over log-worths θ, from one step of MM.
+    """Maximise ``value(θ) - 1/2 Σ penalty_c θ_c²`` over log-worths θ.
 
     A class c of alike items has the penalty of all of them.
     """
-
-    def curvature(theta: Floats) -> Floats | Curvature:
-        matrix = likelihood.curvature(theta)
-        return matrix.toarray() if theta.size <= SMALL else matrix
-
-    equal = np.zeros(likelihood.counts.size)
-    _, expected = likelihood.value_and_expected(equal)
     return maximize(
         likelihood.evaluate,
-        curvature,
-        _mm_step(likelihood.wins, expected, penalty),
+        likelihood.information if start.size <= SMALL else likelihood.curvature,
+        start,
         ridge=penalty,
-        invariant=np.ones_like(equal),
+        invariant=np.ones_like(start),
         tol=tol,
         max_iter=max_iter,
     )
 
 
-def _mm_step(wins: Floats, expected: Floats, penalty: Floats) -> Floats:
+def _mm_step(likelihood: Likelihood, penalty: Floats) -> Floats:
     """Log-worths after one step of Hunter's MM algorithm from equal worths.
 
     It maximises a minorising function, one log-worth at a time. The maximum is where
     wins_i - expected_i e^θ - η θ = 0: without the penalty η, e^θ is wins_i / expected_i; with it,
     θ is found by Wright's omega function.
     """
-    theta = np.zeros_like(wins)
+    wins, theta = likelihood.wins, np.zeros_like(likelihood.wins)
+    _, expected = likelihood.value_and_expected(theta)
     # An item that never could be chosen is determined by the penalty alone.
     exposed = expected > 0
     wins, expected, own = wins[exposed], expected[exposed], penalty[exposed]
@@ -364,8 +355,6 @@ SMALL = 256
 """Matrices of up to this many classes are dense."""
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
-KEPT_ENTRIES = 1 << 21
-"""Sums of worths are kept for at most this many listed items (50 MB)."""
 WIDEST_RANGE = 300.0
 """Log-worths of a fit differ by no more: the square of a worth must not be 0."""
 SPARSE_PART = 4
@@ -394,15 +383,6 @@ class Curvature:
     everywhere: float
     left_out: Floats
     pairs: Floats | csr_array
-
-    def __add__(self, other: Curvature) -> Curvature:
-        """Curvature of both log-likelihoods, at the same log-worths."""
-        return Curvature(
-            self.worths,
-            self.everywhere + other.everywhere,
-            self.left_out + other.left_out,
-            self.pairs + other.pairs,
-        )
 
     def toarray(self) -> Floats:
         """Matrix."""
@@ -562,14 +542,13 @@ class Likelihood:
     def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
         self._rankings = rankings = keep_counted(rankings)
         self.n_items = self.size = rankings.n_items
-        keeps_sums = rankings.codes.size <= KEPT_ENTRIES
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
         if class_of is not None and class_of.max() + 1 < rankings.n_items:
             self.counts = np.bincount(class_of)
             rankings = _list_classes(rankings, class_of)
         self.n_classes = len(self.counts)
         self._blocks = [
-            Block(rankings[rows], self.counts, complete, keeps_sums)
+            Block(rankings[rows], self.counts, complete)
             for rows, complete in split_by_width(rankings.n_listed, self.n_classes, FIT_CELLS)
         ]
         self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)

@@ -221,10 +221,8 @@ class Block:
     rankings: Rankings
     counts: NDArray[np.int64]
     complete: bool
-    keeps_sums: bool = False
 
     def __post_init__(self) -> None:
-        self._last_sums: tuple[bytes, BlockSums] | None = None
         self.stages: Stages = build_stages(self.rankings, self.counts, complete=self.complete)
         self.n_classes = len(self.counts)
         self.order = self.stages.order
@@ -266,10 +264,7 @@ class Block:
         return self._last_split[1]
 
     def sum_up(self, theta: Floats) -> BlockSums:
-        """What the log-worths determine; a fit asks twice for the same ones."""
-        key = theta.tobytes()
-        if self._last_sums is not None and self._last_sums[0] == key:
-            return self._last_sums[1]
+        """What the log-worths determine."""
         by_class = np.zeros(self.n_classes + 1)
         by_class[:-1] = self.counts * np.exp(theta)
         worths = by_class.take(self.order)
@@ -289,10 +284,7 @@ class Block:
             rest = np.log(remaining[tie.end, tie.column])
             choices.append(TiedClasses(theta[tie.members], tie.counts, rest, tie.taken))
             np.add.at(log_probs, tie.column, choices[-1].log_prob)
-        sums = BlockSums(worths, remaining, totals, choices, log_probs)
-        if self.keeps_sums:
-            self._last_sums = key, sums
-        return sums
+        return BlockSums(worths, remaining, totals, choices, log_probs)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Weighted sum of `log_prob`, and the expected choices.

@@ -28,6 +28,8 @@ LOWEST = -37.0
 """For smaller x, exp(x - e^x) is less than the rounding error of the integral."""
 MARGIN = 7.0
 """The largest value of the integrand is not its total: this much more of its logarithm counts."""
+TOLERANCE = 1e-14
+"""The part of a probability that the nodes of the trapezoidal rule may miss."""
 CHUNK_CELLS = 1 << 17
 """How many cells, items by nodes by inputs, are computed at a time: they stay in the cache."""
 SMALLEST_LOG = -600.0
@@ -36,9 +38,7 @@ CLASS_MARGIN = 44.0
 """Where its logarithm is this far below the largest value, the integrand is negligible."""
 
 
-def tied_log_prob(
-    log_worths: Floats, log_rest: Floats, taken: int, tolerance: float = 1e-14
-) -> Floats:
+def tied_log_prob(log_worths: Floats, log_rest: Floats, taken: int) -> Floats:
     """Log-probability that ``taken`` of the tied items precede all of the rest.
 
     The nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
@@ -54,7 +54,7 @@ def tied_log_prob(
     # Inputs whose items ring at similar times share their nodes.
     by_time = np.argsort(-log_total)
     while by_time.size:
-        x = _tie_nodes(float(log_total[by_time[0]]), taken, tolerance)
+        x = _tie_nodes(float(log_total[by_time[0]]), taken)
         part, by_time = np.split(by_time, [max(1, CHUNK_CELLS // (len(ratios) * x.size))])
         if taken * (slowest[part].min() + x[0]) < SMALLEST_LOG:
             result[part] = integrate_logs(ratios[:, part], taken)
@@ -87,12 +87,12 @@ def ring_by_octaves(rates: Floats, x: Floats) -> Floats:
     return rung
 
 
-def _tie_nodes(log_total: float, taken: int, tolerance: float) -> Floats:
+def _tie_nodes(log_total: float, taken: int) -> Floats:
     """Nodes of the trapezoidal rule for groups of at most this total rate, in whole octaves."""
     # To the right, the integrand is at most exp((m + 1) x - e^x).
-    highest = np.log(gammainccinv(taken + 1, tolerance))
-    lowest = _lowest(log_total, taken, np.log(tolerance))
-    return _fill_octaves(lowest, highest, _nodes_per_octave(taken, tolerance))
+    highest = np.log(gammainccinv(taken + 1, TOLERANCE))
+    lowest = _lowest(log_total, taken, np.log(TOLERANCE))
+    return _fill_octaves(lowest, highest, _nodes_per_octave(taken))
 
 
 def _fill_octaves(lowest: float, highest: float, octave: int) -> Floats:
@@ -101,7 +101,7 @@ def _fill_octaves(lowest: float, highest: float, octave: int) -> Floats:
 
 
 @lru_cache
-def _nodes_per_octave(taken: int, tolerance: float) -> int:
+def _nodes_per_octave(taken: int) -> int:
     """Number of nodes of the trapezoidal rule an octave needs.
 
     Of the integrand of slow items, exp((m + 1) x - e^x), the rule with the step h leaves the
@@ -111,7 +111,7 @@ def _nodes_per_octave(taken: int, tolerance: float) -> int:
     while True:
         frequency = 2 * np.pi * octave / np.log(2)
         error = loggamma(taken + 1 + 1j * frequency).real - loggamma(taken + 1)
-        if 2 * np.exp(error) < tolerance:
+        if 2 * np.exp(error) < TOLERANCE:
             return octave
         octave += 1
 
