@@ -86,7 +86,6 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert report.comparison == demo.comparison
     assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
     assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
-    assert report.similar.n_compared == 10
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
     # Where no input with an image is a good example, another one is explained.

@@ -55,18 +55,11 @@ penalty of .3: .005 less). The five nearest entries by WordNet have .43."""
 NEAR_WORDS = 0.7
 """The cosine of word vectors that makes an entry near, if WordNet does not have a noun: "qwerty" is
 near a keyboard (.83); letters typed at random reach .6."""
-VARIANTS = (
-    *(("grey", "gray"), ("colour", "color"), ("tyre", "tire"), ("plough", "plow")),
-    *(
-        ("aeroplane", "airplane"),
-        ("aluminium", "aluminum"),
-        ("armour", "armor"),
-        ("fibre", "fiber"),
-    ),
-    *(("centre", "center"), ("theatre", "theater"), ("harbour", "harbor"), ("mould", "mold")),
-    *(("jewellery", "jewelry"), ("pyjama", "pajama"), ("moustache", "mustache"), ("axe", "ax")),
-    *(("doughnut", "donut"), ("yoghurt", "yogurt"), ("omelette", "omelet"), ("odour", "odor")),
-)
+_SPELLINGS = """grey/gray colour/color tyre/tire plough/plow fibre/fiber aeroplane/airplane
+armour/armor aluminium/aluminum centre/center theatre/theater harbour/harbor mould/mold
+jewellery/jewelry pyjama/pajama moustache/mustache axe/ax doughnut/donut yoghurt/yogurt
+omelette/omelet odour/odor"""
+VARIANTS = dict(pair.split("/") for pair in _SPELLINGS.split())
 """British and American spellings."""
 FEWEST_LETTERS = 5
 """Letters of a name whose spelling is corrected: with fewer, most strings are near a noun."""
@@ -166,17 +159,14 @@ class Dictionary:
     def match_classes(self, names: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the listed classes that some names mean."""
         number = {name: i for i, name in enumerate(self.classes)}
-        matcher = NameMatcher(self.classes)
-        if self.kind == "images":
-            # They are ImageNet's, in its order, and people call them by its synonyms and ids.
-            labels = load_imagenet_labels()
-            number = {name: i for i, name in enumerate(labels.names)} | number
-            matcher = labels.matcher
+        # Images have ImageNet's, in its order, and people call them by its synonyms and ids.
+        is_images = self.kind == "images"
+        matcher = load_imagenet_labels().matcher if is_images else NameMatcher(self.classes)
         found: dict[int, str] = {}
         for name in names:
-            matches = [name] if name in number else matcher.match(name)
-            if len(matches) == 1:
-                found.setdefault(number[matches[0]], name)
+            rows = [number[name]] if name in number else matcher.find_rows(name)
+            if len(rows) == 1:
+                found.setdefault(rows[0], name)
         return {name: row for row, name in found.items()}
 
     # ---- Names
@@ -196,9 +186,9 @@ class Dictionary:
     def find_certain(self, name: str, synset: int | None = None) -> Entry | None:
         """Return the entry of a name, as it is written, or by a synonym or a correction."""
         row, note = self._find_noun(name, synset)
-        if row is None and len(name) >= FEWEST_LETTERS and (other := _correct(name)) is not None:
-            row, _ = self._find_noun(other)
-            note = f"{name!r} is read as {other!r}"
+        if row is None and len(name) >= FEWEST_LETTERS and (noun := suggest_noun(name)):
+            other = noun.replace("_", " ")
+            row, note = self._find_noun(other)[0], f"{name!r} is read as {other!r}"
         return None if row is None else Entry(self.weights[row], note)
 
     def _find_noun(self, name: str, synset: int | None = None) -> tuple[int | None, str]:
@@ -266,21 +256,23 @@ class Dictionary:
         They are near by the kinds that they are of, the words of their names, and word vectors if
         these are installed.
         """
-        vectors = self._vectors if names else None
-        own = None if vectors is None else np.nan_to_num(vectors.source.vectors(names))
+        cosines = np.zeros((len(names), len(self.nouns)))
+        if names and self._vectors is not None:
+            source, values = self._vectors
+            own = np.nan_to_num(source.vectors(names))
+            # If none of the names has a vector, their length is unknown.
+            if own.shape[1] == values.shape[1]:
+                cosines = (values @ own[:, :, None])[..., 0]
         mixed: dict[str, Entry | None] = {}
-        for i, name in enumerate(names):
+        for name, by_vectors in zip(names, cosines, strict=True):
             synset = synsets[name] if name in synsets else self.choose_sense(name)[0]
-            near = self._kinds.compare(load_nouns().ancestors(synset) if synset is not None else ())
+            kinds = () if synset is None else load_nouns().ancestors(synset)
             by_words = self._words.compare(stem_words(name))
-            is_near = synset is not None or bool(by_words.any())
-            near = near + by_words
-            if vectors is not None and own is not None and own.shape[1] == vectors.values.shape[1]:
-                cosines = vectors.values @ own[i]
-                near = near + cosines
-                is_word = any(map(str.isalpha, name))
-                is_near = is_near or (is_word and float(cosines.max()) >= NEAR_WORDS)
-            is_near = is_near and not (synset is None and self.is_abstract(name))
+            is_word = any(map(str.isalpha, name)) and float(by_vectors.max()) >= NEAR_WORDS
+            is_near = synset is not None or (
+                (bool(by_words.any()) or is_word) and not self.is_abstract(name)
+            )
+            near = self._kinds.compare(kinds) + by_words + by_vectors
             mixed[name] = self._mix(name, near) if is_near else None
         return mixed
 
@@ -288,7 +280,7 @@ class Dictionary:
         rows = np.argsort(-near, kind="stable")[:NEAR_ENTRIES]
         among = self._kinds.among(rows) + self._words.among(rows)
         if self._vectors is not None:
-            among = among + self._vectors.values[rows] @ self._vectors.values[rows].T
+            among = among + self._vectors[1][rows] @ self._vectors[1][rows].T
         shares = np.linalg.solve(among + RIDGE * np.eye(rows.size), near[rows])
         units = _unit_lists(self.weights[rows])
         mixed = _unit_lists(np.maximum(np.einsum("n,nrc->rc", shares, units), 0))
@@ -312,17 +304,12 @@ class Dictionary:
         return _Kernel([stem_words(noun) for noun in self.nouns])
 
     @cached_property
-    def _vectors(self) -> _NounVectors | None:
+    def _vectors(self) -> tuple[WordVectors, Floats] | None:
+        """Word vectors, if they are installed, and those of the nouns."""
         if find_spec(GLOVE_PACKAGE) is None or find_spec("pyarrow") is None:
             return None
         source = WordVectors.glove()
-        return _NounVectors(source, np.nan_to_num(source.vectors(self.nouns)))
-
-
-@dataclass(frozen=True)
-class _NounVectors:
-    source: WordVectors
-    values: Floats
+        return source, np.nan_to_num(source.vectors(self.nouns))
 
 
 class _Kernel:
@@ -354,11 +341,6 @@ class _Kernel:
         return np.asarray((some @ some.T).todense())
 
 
-def _correct(name: str) -> str | None:
-    noun = suggest_noun(name)
-    return None if noun is None else noun.replace("_", " ")
-
-
 def _unit_lists(weights: Floats) -> Floats:
     lengths = np.linalg.norm(weights, axis=-1, keepdims=True)
     return np.asarray(weights / np.where(lengths > 0, lengths, 1))
@@ -367,7 +349,7 @@ def _unit_lists(weights: Floats) -> Floats:
 def reduce_letters(name: str) -> str:
     """Return the letters of a name, in American spelling."""
     letters = reduce_name(name).replace("'", "").replace("’", "")
-    for british, american in VARIANTS:
+    for british, american in VARIANTS.items():
         letters = letters.replace(british, american)
     return letters
 

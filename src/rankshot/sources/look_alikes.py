@@ -151,15 +151,14 @@ class LookAlikes:
         entries = chosen.find(target_names)
         found = {name: entry for name, entry in entries.items() if entry is not None}
         scores = chosen.score([entry.weights for entry in found.values()])
-        orders, owners = [], []
+        rows: list[tuple[list[str], str, str]] = []
         for target, by_rater in zip(found, scores, strict=True):
             for rater, values in enumerate(by_rater, 1):
                 best = np.argsort(-values, kind="stable")[: LIST_LENGTH + 1]
                 order = [item_names[i] for i in best if values[i] > -np.inf]
                 if order := [name for name in order if name != target][:LIST_LENGTH]:
-                    orders.append(order)
-                    owners.append((target, str(rater)))
-        listed = {target for target, _ in owners}
+                    rows.append((order, target, str(rater)))
+        listed = {target for _, target, _ in rows}
         notes = [entry.note for name, entry in found.items() if entry.note and name in listed]
         unknown = tuple(name for name in target_names if name not in listed)
         for name in unknown:
@@ -168,23 +167,20 @@ class LookAlikes:
                 reason = "is not in the dictionary, and usually is not a thing"
             notes.append(f"{name!r} {reason}: {REMEDY}")
         rankings = None
-        if owners:
+        if rows:
+            orders, targets, raters = (list(column) for column in zip(*rows, strict=True))
+            weights = [1.0 if found[name].is_certain else UNCERTAIN_WEIGHT for name in targets]
             rankings = Rankings.from_orders(
                 orders,
                 items=item_names,
-                targets=[target for target, _ in owners],
+                targets=targets,
                 sources=dictionary.source,
-                raters=[rater for _, rater in owners],
-                weights=[1.0 if found[t].is_certain else UNCERTAIN_WEIGHT for t, _ in owners],
+                raters=raters,
+                weights=weights,
             )
-        return LookedUp(
-            rankings,
-            unknown,
-            chosen.unknown,
-            chosen.known_share,
-            dictionary.kind,
-            (*notes, *chosen.notes),
-        )
+        notes += chosen.notes
+        known = chosen.unknown, chosen.known_share, dictionary.kind
+        return LookedUp(rankings, unknown, *known, tuple(notes))
 
 
 class ItemNames:

@@ -200,7 +200,8 @@ class WordVectors:
 def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
     with open_parquet(folder / "glove_6B_index.parquet") as index:
         vocabulary = index.read(["index"]).column(0).to_pylist()
-    wanted, rows = set(words), {}
+    wanted = set(words)
+    rows: dict[str, int] = {}
     for row, word in enumerate(vocabulary):
         if word in wanted:
             rows.setdefault(word, row)
