@@ -15,6 +15,7 @@ has at most 256 colours, to be small, and names the version in its metadata: a t
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
@@ -22,13 +23,16 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from sklearn.linear_model import RidgeClassifier
 
 import rankshot
-from rankshot.datasets import CIFAR_SENSES, class_names, load_cifar, load_panel, load_thumbnails
+from rankshot.datasets import CIFAR_SENSES, class_names, load_cifar, load_panel
+from rankshot.recognition import open_run
 from rankshot.review.learning import Learner
+from rankshot.review.serve import review_run
 from rankshot_survey import new_study
 from rankshot_survey.store.participation import CurrentQuestion, Participation
 
@@ -48,8 +52,9 @@ COPIED = {"groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png"}
 """Images of the gallery that the guide shows."""
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 900, "height": 600}
 TOKEN = "0123456789abcdef"
-WRONG = "0160.png"
-"""A truck that is predicted to be an automobile."""
+WRONG, CONFIRMED = "coins.jpg", ("astronaut", "cat", "galaxies")
+"""A photograph of coins that are predicted to be galaxies, and predictions that are confirmed."""
+LEFT_OUT = ("brick_wall.jpg", "lawn.jpg")
 
 
 def main() -> None:
@@ -85,14 +90,18 @@ def photograph(page, **options):
     return Image.open(BytesIO(page.screenshot(**options)))
 
 
+def run_command(*words):
+    """Run the command."""
+    subprocess.run([sys.executable, "-m", "rankshot.cli", *map(str, words)], check=True)
+
+
 # ---- The report
 
 
 def take_report(browser):
     """Show the first screen of the demonstration's report."""
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 900}) as page:
-        rankshot_command = [sys.executable, "-m", "rankshot.cli"]
-        subprocess.run([*rankshot_command, "demo", "-o", folder], check=True)
+        run_command("demo", "-o", folder)
         page.goto(Path(folder, "report.html").as_uri())
         images = page.locator("#images").bounding_box()
         clip = {"x": 0, "y": 0, "width": 1280, "height": images["y"] + images["height"] + 12}
@@ -103,32 +112,85 @@ def take_report(browser):
 
 
 def take_review(browser):
-    """Show the page of a review of photographs, after some labels."""
-    images, truth, rows = load_thumbnails()
-    data = load_cifar()
-    model = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
-    scores = rankshot.scores_of(model, data.new[rows])
-    known = rankshot.Knowledge(load_panel(), batch=scores.with_blocks(features=data.new[rows]))
-    learner = Learner(known)
-    ids = [f"{row:04}.png" for row in rows]
+    """Show the page of a review after a correction, and what corrections bring."""
+    steps = measure_learning()
     with TemporaryDirectory() as folder:
-        place = Path(folder, "photos")
-        place.mkdir()
-        for name, pixels in zip(ids, images, strict=True):
-            Image.fromarray(pixels).save(place / name)
-        with serve_review(Path(folder), learner, ids, place) as served:
-            served.review.set_labels({row: str(truth[row]) for row in range(0, len(ids), 4)})
-            served.review.learn()
-            for name, size in {"review": (1280, 764), "review-phone": (390, 760)}.items():
+        photos = Path(folder, "photographs")
+        run_command("demo", "--files-only", "-o", folder)
+        # Ten photographs fill two rows.
+        for name in LEFT_OUT:
+            (photos / name).unlink()
+        model = ("--model", "efficientnet-lite0", "--rankings", photos.with_suffix(".jsonl"))
+        run_command("recognise", photos, *model, "--folder", f"{folder}/run")
+        reviewed = review_run(open_run(Path(folder, "run")))
+        ids, learner = reviewed.inputs.ids, reviewed.learner
+        Path(folder, "review").mkdir()
+        with serve_review(Path(folder, "review"), learner, ids, photos) as served:
+            right = {ids.index(f"{name}.jpg"): name for name in CONFIRMED}
+            # Learning waits until the page was shown: the head would correct itself.
+            served.review._fitting.acquire()
+            served.review.set_labels(right | {ids.index(WRONG): WRONG.removesuffix(".jpg")})
+            for name, size in {"review": (1280, 712), "review-phone": (390, 760)}.items():
                 viewport = dict(zip(("width", "height"), size, strict=True))
                 with open_page(browser, viewport) as page:
                     page.goto(served.url)
                     page.locator(".card", has_text=WRONG).click()
-                    # A phone shows the row above this card as well.
-                    move = "(card, rows) => scrollTo(0, rows * (card.offsetTop - 284))"
-                    page.locator(".card", has_text=WRONG).evaluate(move, name == "review-phone")
                     page.wait_for_load_state("networkidle")
-                    save(name, photograph(page))
+                    page.evaluate("scrollTo(0, 0)")
+                    shown = photograph(page)
+                save(name, shown if name == "review-phone" else add_chart(browser, shown, steps))
+            served.review._fitting.release()
+
+
+def measure_learning():
+    """Return the accuracy on the photographs of CIFAR-10 without a label, after 0, 10, ... labels.
+
+    This is what examples/new_classes/05_review.py does.
+    """
+    data = load_cifar()
+    model = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
+    scores = rankshot.scores_of(model, data.new).with_blocks(features=data.new)
+    truth, labels, steps = data.new_label.astype(str), {}, []
+    learner = Learner(rankshot.Knowledge(load_panel(), batch=scores))
+    for n in range(0, 60, 10):
+        found = learner.fit(labels, {})
+        left = np.setdiff1d(np.arange(len(truth)), list(labels))
+        steps.append((n, float(np.mean(found.labels[left] == truth[left]))))
+        useful = learner.find_useful(found.head, left, 10)
+        labels |= {int(row): str(truth[row]) for row in useful}
+    return steps
+
+
+def add_chart(browser, shown, steps):
+    """Return an image with a line below it: the accuracy after each number of labels."""
+    x, y = (np.array(values, float) for values in zip(*steps, strict=True))
+    x, y = 20 + 9.6 * x, 130 - 400 * (y - 0.5)
+    dots = "".join(f'<circle cx="{a}" cy="{b}" r="5"/>' for a, b in zip(x, y, strict=True))
+    texts = "".join(
+        f'<text x="{a}" y="{b - 14}">{share:.0%}</text><text x="{a}" y="156" class="n">{n}</text>'
+        for a, b, (n, share) in zip(x, y, steps, strict=True)
+    )
+    line = " ".join(f"{a},{b}" for a, b in zip(x, y, strict=True))
+    stream = BytesIO()
+    shown.save(stream, "PNG")
+    style = (Path(rankshot.__file__).parent / "web/static/base.css").read_text("utf-8")
+    with open_page(browser, {"width": shown.width, "height": shown.height + 190}) as page:
+        page.set_content(f"""<style>{style}
+          body {{ margin: 0; }} img {{ display: block; border-bottom: 1px solid var(--line); }}
+          div {{ display: flex; align-items: center; height: 189px; padding: 0 40px; gap: 60px; }}
+          div {{ background: var(--surface); }}
+          strong {{ font-size: 60px; letter-spacing: -0.03em; line-height: 1.1; }}
+          svg {{ flex: none; }} p {{ color: var(--muted); font-size: 20px; }}
+          strong {{ color: var(--ink); }}
+          polyline {{ fill: none; stroke: var(--accent); stroke-width: 3; }}
+          circle {{ fill: var(--accent); }} text {{ text-anchor: middle; fill: var(--ink); }}
+          text {{ font: 600 17px var(--font); }} .n {{ font-weight: 400; fill: var(--muted); }}
+        </style><img src="data:image/png;base64,{b64encode(stream.getvalue()).decode()}">
+        <div><p><strong>{steps[0][1]:.0%} → {steps[3][1]:.0%}</strong><br>
+        Accuracy on 4,000 photographs (CIFAR-10) after 30 simulated corrections</p>
+        <svg width="640" height="170"><polyline points="{line}"/>{dots}{texts}
+        <text x="585" y="156" class="n">labels</text></svg></div>""")
+        return photograph(page)
 
 
 # ---- The survey

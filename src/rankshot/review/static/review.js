@@ -126,6 +126,7 @@ function describe() {
   find('correct').textContent = selected.size > 1 ? `These ${selected.size} are correct` : 'Correct';
   for (const id of ['correct', 'none', 'typed']) find(id).disabled = !row;
   find('undo').disabled = view === 'audit' ? !state.audit?.n_checked : !undone.length;
+  listClasses();
   if (find('why').open) explain();
 }
 
@@ -196,6 +197,7 @@ async function load(page = 0, isFromEnd = false) {
     find('page').textContent = `Page ${(list.page + 1).toLocaleString('en')} of ${list.n_pages.toLocaleString('en')}`;
     find('previous').disabled = list.page === 0;
     find('next').disabled = list.page + 1 >= list.n_pages;
+    find('page').parentElement.hidden = list.n_pages === 1;
     find('reorder').hidden = true;
     find('empty').hidden = list.n > 0;
     find('all').hidden = list.n === 0;
@@ -277,13 +279,15 @@ function listClasses() {
   const text = typed.value.trim();
   const all = listNames();
   const names = findMatching();
-  const key = JSON.stringify([all, names, text]);
+  const given = rows.get(active)?.given;
+  const key = JSON.stringify([all, names, text, given]);
   // Nothing is drawn again without need: a button under the pointer stays.
   if (find('classes').dataset.key === key) return;
   find('classes').dataset.key = key;
   const buttons = names.map((name) => {
     const place = all.indexOf(name);
     const button = make('button', { type: 'button', onclick: () => choose(name) });
+    if (name === given) button.ariaPressed = 'true';
     button.append(make('small', { textContent: place < 10 ? `${(place + 1) % 10} ` : '' }), name);
     return button;
   });
