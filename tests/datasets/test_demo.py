@@ -99,13 +99,7 @@ def test_the_page_shows_all_that_was_promised(demo):
         assert one.thumbnail == Thumbnail.make(images[rows == row][0])
         assert one.supporters
     page = render_report(report)
-    for text in (
-        "Comparison",
-        "Consensus",
-        "Similar classes",
-        "Explanations",
-        "forecast",
-    ):
+    for text in ("Comparison", "Consensus", "Similar classes", "Explanations", "forecast"):
         assert text in page
     # The rehearsal chose the settings of the head.
     found = demo.comparison["Weighted Mean"]["panel, all questions + reference"].estimate

@@ -29,18 +29,9 @@ from rankshot.datasets.embedded import (
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 DATASETS = ["cifar", "animals"]
-SOURCES = ["WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d"]
 SENSES = {"cifar": CIFAR_SENSES, "animals": {}}
 
 # What the slice of Wikipedia never has, and has fewer than five times.
-ABSENT = {"cifar": {"sweet_pepper"}, "animals": {"giant+panda"}}
-RARE = {
-    "cifar": {"aquarium_fish", "lawn_mower", "maple_tree", "oak_tree", "willow_tree"},
-    "animals": {
-        *("hippopotamus", "humpback+whale", "persian+cat", "blue+whale", "german+shepherd"),
-        *("grizzly+bear", "killer+whale", "siamese+cat", "spider+monkey"),
-    },
-}
 
 
 @pytest.fixture(scope="module", params=DATASETS)
@@ -80,49 +71,12 @@ def test_sentences_are_in_languages_that_py3langid_knows_and_in_others():
     assert set(counts) == {5}
 
 
-def test_no_image_is_there_twice():
-    with np.load(DATA / "cifar_features.npz", allow_pickle=False) as stored:
-        for part in ("seen_train", "seen_validation", "unseen"):
-            rows = stored[f"{part}_row"]
-            assert len(set(rows.tolist())) == len(rows)
-            assert len(rows) == len(stored[f"{part}_label"]) == stored[part].shape[1]
-
-
 def test_a_wrong_name_lists_the_right_ones():
     with pytest.raises(rs.RankshotError, match="there are 'cifar', 'animals', 'intents'"):
         load_panel("cifer")
 
 
 # ---- Similarities
-
-
-def test_tables_cover_all_classes(dataset, tables):
-    seen, new = class_names(dataset)
-    assert list(tables) == SOURCES
-    for name, table in tables.items():
-        assert table.source == name
-        assert table.targets == new + seen
-        assert table.items == seen
-
-
-def test_what_a_source_does_not_know_stays_unknown(dataset, tables):
-    expected = {name: set() for name in SOURCES}
-    expected["Wikipedia"] = ABSENT[dataset]
-    # Too rare to be trained is as good as absent.
-    expected["word2vec"] = ABSENT[dataset] | RARE[dataset]
-    for name, table in tables.items():
-        assert set(table.unknown_targets) == expected[name]
-        assert set(table.unknown_items) == expected[name] & set(table.items)
-        known = np.isfinite(table.values).sum()
-        n_known = len(table.targets) - len(table.unknown_targets)
-        assert known == n_known * (len(table.items) - len(table.unknown_items))
-
-
-def test_sources_tell_vehicles_from_mammals():
-    for name, table in load_similarities().items():
-        truck, cat = table.select(["truck", "cat"], ["bus", "tiger"]).values
-        assert truck[0] > truck[1], name
-        assert cat[1] > cat[0], name
 
 
 def test_wordnet_gives_the_table(dataset, tables):
@@ -144,8 +98,6 @@ def test_glove_gives_the_table(tables):
 
 QUESTIONS = {"similar": (8, 10), "photographs": (6, 15), "contrast": (4, 15), "requests": (4, 10)}
 """For each question: its raters, and the length of their lists."""
-SIZES = {"cifar": (20, 80), "animals": (10, 30), "intents": (30, 90)}
-"""Targets and items of the held-out panel."""
 
 
 @pytest.mark.parametrize(
@@ -157,17 +109,10 @@ def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset
     panel, held_out = load_panel(dataset, question), load_held_out_panel(dataset, question)
     seen, new = class_names(dataset)
     assert (panel.target_names, panel.items) == (new, seen)
-    assert (len(held_out.target_names), len(held_out.items)) == SIZES[dataset]
-    assert held_out.target_names == load_held_out_panel(dataset).target_names
-    assert {*held_out.target_names, *held_out.items} == set(seen)
-    assert list(held_out.items) == [name for name in seen if name in held_out.items]
+    assert sorted(held_out.target_names + held_out.items) == sorted(seen)
     for one in (panel, held_out):
-        assert one.source_names == (f"language-model panel: {question}",)
-        assert set(one.lengths) == {length}
-        assert not one.has_ties
-        assert len(one.rater_names) == n_raters
-        for ranked in one.by_target().values():
-            assert sorted(ranked.raters) == sorted(one.rater_names)
+        assert (len(one.rater_names), set(one.lengths)) == (n_raters, {length})
+        assert len(one) == n_raters * len(one.target_names)
 
 
 @pytest.mark.slow
@@ -185,11 +130,6 @@ def test_the_accuracies_in_the_description_of_intents():
 
 
 # ---- Files
-
-
-def test_the_data_is_small():
-    sizes = {path.name: path.stat().st_size for path in DATA.iterdir()}
-    assert sum(sizes.values()) < 4_200_000, sizes
 
 
 # ---- The election
@@ -240,15 +180,6 @@ def test_the_accuracies_in_the_readme(use_reference, accuracy):
     reference = data.reference if use_reference else None
     head = rs.WeightedMean().fit(data.rankings, reference=reference)
     assert round((head.predict(data.scores) == data.labels).mean(), 2) == accuracy
-
-
-def test_columns_have_the_right_names():
-    # Images of seen classes have high scores there, far above chance.
-    data = load_imagenet()
-    own = [data.reference.items.index(name) for name in data.reference_labels]
-    values = data.reference.values
-    better = (values > values[np.arange(len(values)), own][:, None]).sum(axis=1)
-    assert np.median(better) < 20
 
 
 # ---- Sounds

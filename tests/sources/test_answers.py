@@ -83,18 +83,12 @@ OTHER_FORMS = {
             for name, order in ORDERS.items()
         }
     ),
-    "python, with single quotes": f"rankings = {ORDERS}",
     "arrows": """\
 - **Cat** → leopard > tiger > fox > sea lion > rabbit
 - **Truck** → Pickup-truck > bus > street car > tractor > tank.
 - **Persian cat** → rabbit > fox > leopard > mouse > tiger""",
     "csv": "class,1,2,3,4,5\n"
     + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
-    "names with scores": json.dumps(
-        {n: {item: 0.9 - i / 10 for i, item in enumerate(o)} for n, o in ORDERS.items()}
-    ),
-    "a table with a row per class": "| New class | Ranking |\n|---|---|\n"
-    + "\n".join(f"| {name} | {', '.join(order)} |" for name, order in ORDERS.items()),
 }  # fmt: skip
 
 
@@ -179,22 +173,12 @@ def test_a_class_is_not_asked_to_be_in_its_own_list():
     assert "Give the 2 items" in ask(["cat", "fox"], ["fox", "tiger", "bus"], 3)
 
 
-def test_half_of_the_names_are_enough():
-    found = read_answers('{"cat": ["fox", "tiger"]}', ["cat"], ITEMS, k=4)
-    assert found.orders == {"cat": ["fox", "tiger"]}
-
-
 def test_an_answer_about_one_class_need_not_name_it():
     found = read_answers("- fox\n- tiger", ["cat"], ITEMS, k=2)
     assert found.orders == {"cat": ["fox", "tiger"]}
     assert read_answers("- fox", ["cat"], ITEMS, k=1).orders == {}
     both = read_answers("cat: fox, tiger\n\nMore:\n- bus\n- tank", ["cat"], ITEMS, k=2)
     assert both.orders == {"cat": ["fox", "tiger"]}
-
-
-def test_a_short_title_ends_a_list():
-    found = read_answers("cat:\nfox\ntiger\n**Vehicles**\nbus\ntank", ["cat"], ITEMS, k=4)
-    assert found.orders == {"cat": ["fox", "tiger"]}
 
 
 def test_a_name_that_fits_two_items_is_not_guessed():

@@ -27,15 +27,6 @@ def fails(source, value):
 # ---- imagenet-1k
 
 
-def test_the_synsets_of_imagenet_are_wordnets():
-    """The embedded nouns come from WordNet, the list of classes from ImageNet."""
-    nouns = load_nouns()
-    for synset, words in zip(IMAGENET.synsets, IMAGENET.synonyms, strict=True):
-        assert nouns.has_id(synset), synset
-        lemmas = nouns.words(nouns.synset(synset))
-        assert {word.lower().replace(" ", "_") for word in words} == set(lemmas)
-
-
 def test_a_word_in_parentheses_chooses_the_sense_or_is_ignored():
     for name, sense in (("crane (bird)", "crane.n.05"), ("maillot (tights)", "maillot.n.02")):
         assert rs.WordNet().senses([name, "bulldozer"])[name].name == sense
@@ -55,13 +46,11 @@ def test_a_word_in_parentheses_chooses_the_sense_or_is_ignored():
         LISTS,
         PLACES,
         [f"{synset}\t{words}" for synset, words in zip(IMAGENET.synsets, LISTS, strict=True)],
-        [f"{synset}-{word.replace(' ', '_')}" for synset, word in PLACES],
-        [name.title().replace(" ", "_") for name in FIRST],
         {str(i): pair for i, pair in reversed(list(enumerate(PLACES)))},
         {name: i for i, name in enumerate(IMAGENET.names)},
         np.array(IMAGENET.names),
     ],
-    ids=range(9),
+    ids=range(7),
 )
 def test_imagenet_in_all_its_forms(labels, tmp_path):
     found = rs.sources.read_class_labels(labels)
@@ -94,10 +83,8 @@ def test_files_as_they_are_found(tmp_path):
     [
         ["cat", "water_lilly", "sea-lion", "Crane 2"],
         ["Turkey", "turkey"],
-        ["arts, culture and sports", "1,000 m"],
-        ["crane.n.04", "crane.n.05"],
-        ["n99999999", "x.n.77"],
-        ["0", "1"],
+        ["arts, culture and sports", "1,000 m", "0"],
+        ["crane.n.04", "crane.n.05", "n99999999", "x.n.77"],
     ],
 )
 def test_plain_names_stay(names):
@@ -187,19 +174,6 @@ def test_every_spelling_of_every_class_is_found():
 def test_a_name_is_found_in_the_singular_and_in_the_plural():
     for classes, name in (("leopard", "leopards"), ("leopards", "leopard"), ("Mice", "mouse")):
         assert NameMatcher([classes, "bus"]).match(name) == [classes]
-
-
-def test_sources_look_up_all_synonyms():
-    labels = rs.sources.read_class_labels(["n02113186 Cardigan", "tench, Tinca tinca", "bus"])
-    assert labels.words == {
-        "Cardigan Welsh corgi": "Cardigan Welsh corgi, Cardigan",
-        "tench": "tench, Tinca tinca",
-    }
-    vectors = rs.WordVectors({"tinca": [1, 0], "fish": [2, 0], "bus": [0, 1], "corgi": [1, 1]})
-    table = compare_as(vectors.similarity, ["fish"], labels.names, labels.words)
-    # "Tench" is unknown, so its other name counts; of the dog's names, the head of the first.
-    np.testing.assert_allclose(table.values, [[np.sqrt(0.5), 1, 0]])
-    assert table.items == labels.names
 
 
 # ---- Words to look up

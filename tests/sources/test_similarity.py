@@ -7,6 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 import rankshot as rs
 from rankshot.sources import read_similarity, write_similarity
+from rankshot.testing import check_source
 from refusals import refuses
 
 NAN = np.nan
@@ -50,12 +51,6 @@ def test_rankings_follow_the_numbers_cell_by_cell(values):
                     assert before == (row[i] > row[j])
 
 
-def test_scaling_goes_from_zero_to_one_and_keeps_the_unknown():
-    table = rs.Similarity([[2.0, NAN, 4.0]], ["x"], ITEMS).rescale()
-    assert np.array_equal(table.values, [[0, NAN, 1]], equal_nan=True)
-    assert rs.Similarity([[3.0, 3.0, 3.0]], ["x"], ITEMS).rescale().values.tolist() == [[1, 1, 1]]
-
-
 def test_means_match_names_and_count_what_is_known():
     one = rs.Similarity([[0.0, 1.0, 2.0]], ["x"], ITEMS)
     two = rs.Similarity([[8.0, 4.0, NAN]], ["x"], ["c", "b", "a"])
@@ -73,6 +68,22 @@ def test_the_order_of_the_sources_breaks_no_tie(mean):
     rows = ([0.1, 0.2, 0.3, 0, 1], [0.2, 0.3, 0.1, 0, 1], [0.3, 0.1, 0.2, 0, 1])
     order = mean([rs.Similarity([row], ["x"], items) for row in rows]).to_rankings().orders()[0]
     assert order == ["high", ["a", "b", "c"], "low"]
+
+
+def embed(texts):
+    return [[len(text), text.count("a"), 1] for text in texts]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(rs.WordNet("wup"), rs.LookAlikes(), rs.sources.Embedding(embed)),
+        rs.WordVectors({"cat": [1, 2], "truck": [3, 1], "bus": [2, 1], "fox": [0, 1]}),
+        rs.LanguageModel("me", ask=lambda _: '["fox", "bus"]', k=2),
+    ],
+)
+def test_sources_hold_to_their_contract(source):
+    check_source(source, ["cat", "truck"], ["bus", "fox"])
 
 
 def test_values_are_read_by_name_and_cannot_be_changed():

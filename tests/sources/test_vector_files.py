@@ -28,11 +28,6 @@ def word2vec(words=WORDS, matrix=MATRIX):
     return f"{len(words)} {matrix.shape[1]}\n".encode() + glove(words, matrix)
 
 
-def fasttext(words=WORDS, matrix=MATRIX):
-    """fastText ends every line with a space."""
-    return word2vec(words, matrix).replace(b"\n", b" \n").replace(b" \n", b"\n", 1)
-
-
 def binary(words=WORDS, matrix=MATRIX, end=b""):
     head = f"{len(words)} {matrix.shape[1]}\n".encode()
     return head + b"".join(
@@ -46,7 +41,7 @@ def binary_of_c(words=WORDS, matrix=MATRIX):
     return binary(words, matrix, b"\n")
 
 
-WRITERS = [glove, word2vec, fasttext, binary, binary_of_c]
+WRITERS = [glove, word2vec, binary, binary_of_c]
 
 
 @pytest.fixture
@@ -84,18 +79,6 @@ def test_gzip(tmp_path, by_mapping):
     source = WordVectors.from_file(path)
     np.testing.assert_array_equal(source.similarity(NAMES, WORDS).values, by_mapping.values)
     assert source.source == "vectors"
-
-
-@pytest.mark.parametrize("is_binary", [True, False])
-def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
-    gensim = pytest.importorskip("gensim.models")
-    keyed = gensim.KeyedVectors(MATRIX.shape[1])
-    keyed.add_vectors(WORDS, MATRIX)
-    path = str(tmp_path / "gensim")
-    keyed.save_word2vec_format(path, binary=is_binary)
-    table = WordVectors.from_file(path, source="gensim's").similarity(NAMES, WORDS)
-    assert table.source == "gensim's"
-    np.testing.assert_allclose(table.values, by_mapping.values, atol=1e-6)
 
 
 def test_words_with_spaces_as_in_the_largest_glove(read):
