@@ -15,13 +15,10 @@ try:
     from rankshot.cli.classify import classify
     from rankshot.cli.consensus import consensus
     from rankshot.cli.demo import demo
-    from rankshot.cli.doctor import doctor
-    from rankshot.cli.export import export
     from rankshot.cli.leaderboard import leaderboard
     from rankshot.cli.rank import rank
     from rankshot.cli.recognise import recognise
-    from rankshot.cli.report import report
-    from rankshot.cli.review import review
+    from rankshot.cli.runs import doctor, export, report, review
     from rankshot.cli.score import score
     from rankshot.core.command import make_app, run
 except ImportError as error:

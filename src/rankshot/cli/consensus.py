@@ -39,7 +39,6 @@ def consensus(
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
-    explain: bool = False,
     overwrite: bool = False,
     output: Output = None,
 ) -> None:
@@ -71,8 +70,6 @@ def consensus(
     column
         NAME=COLUMN: a column of the table with another name, such as rater=who; or how columns are
         read, such as ignore=age,region or items=tea,beer; may be repeated. See `leaderboard`.
-    explain
-        Explain the columns of the table.
     overwrite
         Replace a file that is there.
     output
@@ -103,10 +100,7 @@ def consensus(
             f"warning: {n_open:,} pairs of items were never compared, so their order is "
             "uncertain: use --method plackett-luce, or rankshot leaderboard"
         )
-    if explain:
-        _print_explanation(summaries)
-    else:
-        say("W: 1 if all agree. distance: 0 if all agree. --explain describes all columns.")
+    say("W: 1 if all agree. distance: 0 if all agree. furthest: raters far from the consensus.")
     for note in sorted({summary.note for summary in summaries if summary.note}):
         say(f"Where W is -: {note}.")
     if any(len(summary.order) > PLACES_SHOWN for summary in summaries):
@@ -176,17 +170,3 @@ def _print_summaries(
     columns += [">spread"] if method == "mallows" else []
     title = "Consensus of each target" if has_targets else "Consensus"
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
-
-
-def _print_explanation(summaries: Sequence[ranking.TargetSummary]) -> None:
-    """Print what the columns of the table mean."""
-    counts = sorted({summary.k for summary in summaries})
-    places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    say(
-        "W is Kendall's coefficient of concordance of all places (1: all raters agree on the "
-        "items they share, 1/m: m raters agree no more than by chance). The distances to the "
-        f"consensus are Kendall distances over the first {places} places, divided by the largest "
-        "possible distance (0: all rankings agree), on the items that a ranking compares. Items "
-        "that are in none of these places are ignored. The column furthest names the three "
-        "raters or sources that are furthest from the consensus."
-    )

@@ -5,15 +5,9 @@ from __future__ import annotations
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rankshot.cli.printing import RequiredOutput, print_table, say
+from rankshot.cli.printing import RequiredOutput, say
 from rankshot.core.errors import InputError, format_share
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rankshot.zeroshot.metrics import Interval
 
 
 def demo(
@@ -76,7 +70,6 @@ def demo(
     say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
     if shown is None:
         return
-    _print_comparison(shown.comparison, len(shown.truth))
     say(f"Accuracy on held-out images of the seen classes: {shown.seen_accuracy:.1%}.")
     reached = float((shown.head.predict(shown.scores) == shown.truth).mean())
     say(
@@ -85,18 +78,3 @@ def demo(
         f"measured {format_share(reached)}."
     )
     say(f"report written to {output / PAGE}")
-
-
-def _print_comparison(comparison: Mapping[str, Mapping[str, Interval]], n_inputs: int) -> None:
-    """Show accuracies with the half-width of their intervals, the best of each method in bold."""
-    from rich.text import Text
-
-    rows: list[list[str | Text]] = []
-    for method, ours in comparison.items():
-        best = max(accuracy.estimate for accuracy in ours.values())
-        rows += [[], [Text(method, style="bold")]]
-        for source, (estimate, low, high) in ours.items():
-            text = f"{estimate:.3f} ± {(high - low) / 2:.3f}".replace("0.", ".")
-            rows.append([f"  {source}", Text(text, style="bold" if estimate == best else "")])
-    title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95% interval"
-    print_table(title, ["method and source", ">accuracy"], rows)

