@@ -59,8 +59,8 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
     path = save(tmp_path / f"scores{ending}", values, ids=names)
     for batch_rows in (7, None):
         table = open_scores(path, batch_rows)
-        assert (table.items, table.kind, table.has_ids) == (ITEMS, "multiclass", True)
-        assert table.n_rows == (None if ending == ".csv" else 100)
+        n_rows = None if ending == ".csv" else 100
+        assert table.header == (ITEMS, "multiclass", True, 0, n_rows)
         ids, read = whole(table)
         assert ids == names
         assert all(type(name) is str for name in ids)
@@ -73,7 +73,7 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
 def test_without_ids(tmp_path, ending):
     """Large scores keep their digits."""
     table = open_scores(str(save(tmp_path / f"s{ending}", [[1.7e14, 1.7e14, -1.0]])))
-    assert not table.has_ids
+    assert not table.header.has_ids
     ((ids, scores),) = table.batches()
     assert ids is None
     np.testing.assert_array_equal(scores.values, [[1.7e14, 1.7e14, -1.0]])
@@ -166,7 +166,7 @@ def test_features_come_with_their_rows(tmp_path, rng, ending):
     path = save_features(tmp_path / f"s{ending}", values, features, ids)
     for batch_rows in (7, 300, None):
         table = open_scores(path, batch_rows)
-        assert (table.n_features, table.items) == (5, ITEMS)
+        assert (table.header.n_features, table.items) == (5, ITEMS)
         read = [scores for _, scores in table.batches(features=True)]
         found = np.concatenate([scores.features for scores in read])
         assert found.dtype == np.float32
@@ -177,11 +177,11 @@ def test_features_come_with_their_rows(tmp_path, rng, ending):
     whole = [(names.tolist(), scores) for names, scores in table.batches(features=True)]
     write_score_table(tmp_path / "copy.parquet", ITEMS, whole)
     copy = open_scores(tmp_path / "copy.parquet", 11)
-    assert copy.n_features == 5
+    assert copy.header.n_features == 5
     read = np.concatenate([scores.features for _, scores in copy.batches(features=True)])
     np.testing.assert_array_equal(read, features)
     write_score_table(tmp_path / "copy.csv", ITEMS, whole)
-    assert open_scores(tmp_path / "copy.csv").n_features == 0
+    assert open_scores(tmp_path / "copy.csv").header.n_features == 0
 
 
 @pytest.mark.parametrize("ending", ENDINGS[1:])
@@ -207,8 +207,8 @@ def test_parts_have_the_same_features_unless_they_are_empty(tmp_path):
     write_score_table(tmp_path / "a.parquet", ITEMS, [])
     write_score_table(tmp_path / "b.parquet", ITEMS, [(["a", "b"], ones)])
     table = open_scores(tmp_path)
-    assert table.n_features == 4
+    assert table.header.n_features == 4
     assert [scores.features.shape for _, scores in table.batches(features=True)] == [(2, 4)]
     write_score_table(tmp_path / "c.parquet", ITEMS, [(["c", "d"], Scores(ones.values, ITEMS))])
     with refuses("columns", where=str(tmp_path / "c.parquet")):
-        list(open_scores(tmp_path).batches(features=True))
+        open_scores(tmp_path)

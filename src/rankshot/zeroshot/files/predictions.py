@@ -320,15 +320,11 @@ def name_by_columns(
     ``origin`` is the file of the head. Columns that are not the seen classes, and features that
     the table lacks, are errors.
     """
-    wanted = head.inner.n_features
-    if wanted not in {0, table.n_features} and table.n_rows != 0:
-        raise InputError(
-            "scores",
-            NO_VALUE,
-            f"has {table.n_features} features, and {origin} was fitted to examples with {wanted}",
-            where=str(table.path),
-            hint="give the scores with features of the same model (.parquet)",
-        )
+    wanted, n_features = head.inner.n_features, table.header.n_features
+    if wanted not in {0, n_features} and table.header.n_rows != 0:
+        rule = f"has {n_features} features, and {origin} was fitted to examples with {wanted}"
+        hint = "give the scores with features of the same model (.parquet)"
+        raise InputError("scores", NO_VALUE, rule, where=str(table.path), hint=hint)
     if not {*head.inner.seen} <= {*table.items}:
         with prefix_errors(f"{origin} and {table.path}"):
             head = head.rename_seen(read_class_labels(table.items).match_all(head.inner.seen))

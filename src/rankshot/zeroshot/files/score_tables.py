@@ -11,10 +11,10 @@ import json
 import sys
 from array import array
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.arrays import other_library
-from rankshot.core.columns import BATCH_CELLS, NumberCheck, open_table, read_batches
+from rankshot.core.columns import BATCH_CELLS, NumberCheck, Table, open_table, read_batches
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -72,111 +72,57 @@ RULE = NumberCheck(
 FEATURE_RULE = NumberCheck("features must be finite numbers")
 Block = tuple[Sequence[str], Scores]
 """The ids of some rows, and their scores."""
-Rows = tuple[NDArray[np.object_] | None, Scores]
-"""The same as a file has them; None if it has no ids."""
-KEPT_BYTES = 1 << 26
-"""Files of at most this size can be kept in memory: less than Python and the packages need anyway
-(about 190 MB)."""
-MOST_SAMPLED = 20_000
-"""The inputs that tell how much evidence counts, and that refine a batch."""
-Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
-"""The seen classes, the kind of scores, whether there are ids, and how many features and rows."""
+
+
+class Header(NamedTuple):
+    """What is known of a table before its rows are read.
+
+    ``n_features`` is 0 if there are none, as in CSV, and ``n_rows`` None for CSV, where it is only
+    known at the end.
+    """
+
+    items: tuple[str, ...]
+    kind: Kind
+    has_ids: bool
+    n_features: int
+    n_rows: int | None
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """A file of scores, of which only the header has been read; `batches` reads the rows.
+    """A file of scores, or a folder of ``parts``, of which only the headers have been read.
 
-    ``n_rows`` is None for CSV and folders, where it is only known at the end. ``n_features`` is 0
-    if there are none, as in CSV. The ``evidence`` of another model is in memory, one row per row of
-    the table. ``score_type`` says what the numbers are; auto, if this is not known yet. The rows
-    that `keep` has read are in memory. ``header_of`` is the part of a folder whose header was read.
+    ``score_type`` says what the numbers are; auto, if this is not known yet.
     """
 
     path: Path
-    items: tuple[str, ...]
-    kind: Kind
-    has_ids: bool
-    n_rows: int | None
+    parts: tuple[Path, ...]
+    header: Header
     batch_rows: int
-    n_features: int = 0
-    evidence: Scores | None = None
     score_type: str = AUTO
-    kept: list[Rows] | None = field(default=None, repr=False)
-    header_of: Path | None = None
 
-    @classmethod
-    def without_rows(cls, path: Path, items: tuple[str, ...], kind: Kind) -> ScoreTable:
-        """Table of which only the seen classes are known."""
-        return cls(path, items, kind, has_ids=False, n_rows=0, batch_rows=1)
-
-    def keep(self) -> ScoreTable:
-        """Same table with its rows in memory, unless there are too many."""
-        size = sum(part.stat().st_size for part in _list_parts(self.path))
-        if self.kept is not None or size > KEPT_BYTES:
-            return self
-        return replace(self, kept=list(self.batches(features=True)))
-
-    def inputs(self, *, features: bool = False) -> Iterator[Block]:
-        """Yield ids, or row numbers in a table without ids, and scores as heads take them."""
-        n = 0
-        for ids, raw in self.batches(features=features):
-            rows = range(n, n + len(raw))
-            yield list(map(str, rows) if ids is None else ids), build_scores(raw, self, rows)
-            n = rows.stop
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The seen classes."""
+        return self.header.items
 
     def read(self) -> tuple[list[str], Scores]:
         """All ids, or row numbers in a table without ids, and all scores with features."""
-        names, batches = zip(*self.inputs(features=True), strict=True)
-        return [*chain.from_iterable(names)], Scores.concatenate(batches)
-
-    def find(
-        self, ids: Iterable[str], where: Callable[[str], str] = lambda _: "input "
-    ) -> dict[str, Scores]:
-        """Scores of some inputs, with features, in the order of the table.
-
-        In a table without ids, the id of an input is the number of its row. ``where`` says how an
-        error about an id begins.
-        """
-        wanted = dict.fromkeys(ids)
-        found: dict[str, Scores] = {}
-        for names, batch in self.inputs(features=True):
-            for i, name in enumerate(names):
-                if name in wanted and name not in found:
-                    found[name] = batch[[i]]
-            if len(found) == len(wanted):
-                return found
-        missing = [name for name in wanted if name not in found]
-        rule = "without a column id, inputs are numbered from 0"
-        if self.has_ids:
-            rule = f"the first ids are {quote_names(next(self.inputs())[0][:3])}"
-        raise InputError(
-            "id",
-            missing[0],
-            f"is not found in {self.path}; {rule}",
-            where=where(missing[0]).strip(),
-        )
-
-    def sample(self, *, features: bool = False) -> Scores:
-        """Scores of all inputs with their evidence; of many, some are taken evenly."""
-        n = self.n_rows
-        if n is None:
-            n = sum(len(scores) for _, scores in self.batches())
-        wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
-        chosen, first = [], 0
-        for _, batch in self.inputs(features=features):
-            here = wanted[(wanted >= first) & (wanted < first + len(batch))]
-            chosen.append(batch[here - first])
-            first += len(batch)
-        return Scores.concatenate(chosen)
+        names: list[str] = []
+        batches = []
+        for ids, raw in self.batches(features=True):
+            rows = range(len(names), len(names) + len(raw))
+            names += map(str, rows) if ids is None else ids
+            batches.append(build_scores(raw, self, rows))
+        return names, Scores.concatenate(batches)
 
     def batches(
         self, *, features: bool = False
     ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
 
-        Every call reads the file again, unless its rows are kept. The scores have features if these
-        are wanted, and if the table has some.
+        Every call reads the file again. The scores have features if these are wanted, and if the
+        table has some.
 
         Raises
         ------
@@ -184,54 +130,35 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number; or ids that occur more than once, after the last row.
         """
-        if self.kept is not None:
-            for ids, scores in self.kept:
-                yield ids, scores if features else scores.with_blocks(evidence=scores.evidence)
-            return
+        items, kind, has_ids, n_features, _ = self.header
         hashes = array("q")
-        for ids, scores in self._read_batches(features=features and self.n_features > 0):
-            yield ids, scores
-            if ids is not None:
-                hashes.extend(map(hash, ids))
-        if hashes:
-            # Hashes of 8 bytes need less memory than all ids.
-            found = np.sort(np.frombuffer(hashes, np.int64))
-            if (found[1:] == found[:-1]).any():
-                batches = self._read_batches(features=False)
-                self.require_distinct(
-                    Counter(name for ids, _ in batches if ids is not None for name in ids)
-                )
-
-    def require_distinct(self, found: Counter[str]) -> None:
-        """Raise if an id occurs twice."""
-        if repeated := [name for name, n in found.items() if n > 1]:
-            raise InputError(
-                "id",
-                repeated[0],
-                f"occurs more than once ({format_count(len(repeated), 'id')}: "
-                f"{quote_names(repeated)}); every input needs an id of its own",
-                where=str(self.path),
+        for batch in self._read_tables(features=features and n_features > 0):
+            ids = as_text_array(batch.require_texts(ID)) if has_ids else None
+            lists = None
+            if features and n_features:
+                lists = as_floats(batch.read_lists(FEATURES, FEATURE_RULE))
+            values = batch.read_numbers(_name_columns(items, kind), RULE)
+            yield ids, Scores.from_validated(values, items, kind, lists)
+            hashes.extend(map(hash, () if ids is None else ids))
+        # Hashes of 8 bytes need less memory than all ids.
+        found = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0)
+        if (found[1:] == found[:-1]).any():
+            counts = Counter(
+                name for batch in self._read_tables() for name in batch.require_texts(ID)
             )
+            repeated = [name for name, n in counts.items() if n > 1]
+            if repeated:
+                rule = (
+                    f"occurs more than once ({format_count(len(repeated), 'id')}: "
+                    f"{quote_names(repeated)}); every input needs an id of its own"
+                )
+                raise InputError("id", repeated[0], rule, where=str(self.path))
 
-    def _read_batches(
-        self, *, features: bool
-    ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
-        names = _name_columns(self.items, self.kind)
-        columns = [*[ID][: self.has_ids], *names, *[FEATURES][:features]]
-        own = self.items, self.kind, self.has_ids, self.n_features
-        for path in _list_parts(self.path):
-            if path != self.header_of:
-                header = _read_header(path)
-                # The number of features is not known to a part without rows.
-                if header[:3] != own[:3] or (header[3] != own[3] and header[4] != 0):
-                    raise InputError(
-                        "columns", NO_VALUE, "differ from those of the first table", where=str(path)
-                    )
-            for batch in read_batches(path, columns, self.batch_rows):
-                ids = as_text_array(batch.require_texts(ID)) if self.has_ids else None
-                lists = as_floats(batch.read_lists(FEATURES, FEATURE_RULE)) if features else None
-                values = batch.read_numbers(names, RULE)
-                yield ids, Scores.from_validated(values, self.items, self.kind, lists)
+    def _read_tables(self, *, features: bool = False) -> Iterator[Table]:
+        names = _name_columns(self.header.items, self.header.kind)
+        columns = [*[ID][: self.header.has_ids], *names, *[FEATURES][:features]]
+        for path in self.parts:
+            yield from read_batches(path, columns, self.batch_rows)
 
 
 def open_scores(
@@ -268,22 +195,19 @@ def open_scores(
     path = Path(path)
     if batch_rows is not None:
         batch_rows = require_whole_number("batch_rows", batch_rows)
-    headers = ((part, _read_header(part)) for part in _list_parts(path))
-    # A part without rows, because all inputs were skipped, says less.
-    first = found = next(headers)
-    while found[1][4] == 0 and (found := next(headers, first)) is not first:
-        pass
-    part, (items, kind, has_ids, n_features, n_rows) = found
-    if path.is_dir():
-        n_rows = None
-    elif n_rows == 0 and not allow_empty:
+    parts = _list_parts(path)
+    headers = [_read_header(part) for part in parts]
+    # A part without rows, because all inputs were skipped, does not know its features.
+    header = next((one for one in headers if one.n_rows != 0), headers[0])
+    for part, one in zip(parts, headers, strict=True):
+        if one[: 3 if one.n_rows == 0 else 4] != header[: 3 if one.n_rows == 0 else 4]:
+            rule = "differ from those of the first table"
+            raise InputError("columns", NO_VALUE, rule, where=str(part))
+    if header.n_rows == 0 and not (allow_empty or path.is_dir()):
         raise InputError("table", NO_VALUE, "has no rows", where=str(path))
-    rows = min(batch_rows or _count_batch_rows(items, kind, n_features), sys.maxsize)
-    return ScoreTable(path, items, kind, has_ids, n_rows, rows, n_features, header_of=part)
-
-
-def _count_batch_rows(items: Sequence[str], kind: Kind, n_features: int) -> int:
-    return max(1, BATCH_CELLS // (n_columns(len(items), kind) + n_features))
+    cells = n_columns(len(header.items), header.kind) + header.n_features
+    rows = min(batch_rows or max(1, BATCH_CELLS // cells), sys.maxsize)
+    return ScoreTable(path, tuple(parts), header, rows)
 
 
 def _list_parts(path: Path) -> list[Path]:
@@ -307,7 +231,7 @@ def _read_header(path: Path) -> Header:
     if path.suffix != ".parquet":
         with closing(iterate_rows(path)) as rows:
             columns, n_rows = next(rows)[1], None if next(rows, None) else 0
-        return _find_items(columns, path), kind, ID in columns, 0, n_rows
+        return Header(_find_items(columns, path), kind, ID in columns, 0, n_rows)
     types = import_pyarrow().types
     with open_parquet(path) as file:
         columns, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
@@ -324,7 +248,7 @@ def _read_header(path: Path) -> Header:
     if KIND_KEY.encode() in metadata:
         kind = metadata[KIND_KEY.encode()].decode()
         items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
-    return items, kind, ID in columns, n_features, n_rows
+    return Header(items, kind, ID in columns, n_features, n_rows)
 
 
 def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
@@ -508,7 +432,7 @@ def write_score_table(
 
 def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     """Score type that the first rows of a table look like."""
-    if table.kind == ONE_VS_ONE:
+    if table.header.kind == ONE_VS_ONE:
         return ONE_VS_ONE
     if are_probabilities(values, 100):
         raise InputError(
@@ -547,17 +471,17 @@ def require_score_type(
 
 
 def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
-    """Scores of a table as they were read, on a logarithmic scale, with their evidence.
+    """Scores of a table as they were read, on a logarithmic scale.
 
     ``rows`` are the numbers of the rows in the table.
     """
     score_type = table.score_type
-    kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
+    kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.header.kind
     # Three classes have three pairs.
     if score_type == ONE_VS_ONE and raw.columns.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
         kind = ONE_VS_ONE
-    if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.kind}:
-        columns = "pair of classes" if table.kind == ONE_VS_ONE else "class"
+    if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.header.kind}:
+        columns = "pair of classes" if table.header.kind == ONE_VS_ONE else "class"
         raise InputError(
             "score_type",
             score_type,
@@ -576,7 +500,4 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
             "were left out, divide each row by its sum; otherwise, give the correct score type "
             "(one-vs-rest-probabilities for separate yes-no questions)"
         ) from None
-    evidence = None if table.evidence is None else table.evidence[rows]
-    if raw.features is None and evidence is None:
-        return scores
-    return scores.with_blocks(features=raw.features, evidence=evidence)
+    return scores if raw.features is None else scores.with_blocks(features=raw.features)
