@@ -221,13 +221,6 @@ def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, tmp_path, fa
     assert left == {"votes.jsonl": "old"}
 
 
-def test_preflib_an_alternative_without_a_name_has_its_number(read):
-    head = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 3: c\n# ALTERNATIVE NAME 1: a\n"
-    value = read(f"{head}2: 3,1\n1: 1,2\n", "votes.soi")
-    assert value.items == ("a", "2", "c", "4")
-    assert value.orders() == [["c", "a"], ["a", "2"]]
-
-
 def test_preflib_incomplete_orders_are_read_as_subsets_if_asked(read):
     body = "2: 1,2\n1: 3\n"
     head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))

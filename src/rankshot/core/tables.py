@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -69,13 +68,15 @@ def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
 # -------------------------------------------------------------------- CSV
 
 
-def find_separator(header: str) -> str:
-    """Separator of the columns of a header: comma, tab or semicolon.
+def read_separator(path: Path) -> str:
+    """Separator of the columns of a file: comma, tab or semicolon.
 
-    It is the one that makes most columns, and the comma if it makes as many as another.
+    It is the one that makes most columns, and the comma if it makes as many as another. With
+    semicolons, commas may be decimal.
     """
-    bare = re.sub('"[^"]*"?', "", header)
-    return max(",\t;", key=bare.count)
+    with open_bytes(path) as stream:
+        header = next((text for _, text in decode_lines(stream, path) if text.strip()), "")
+    return max(",\t;", key=re.sub('"[^"]*"?', "", header).count)
 
 
 def iterate_rows(
@@ -91,9 +92,7 @@ def iterate_rows(
     width = 0
     with open_bytes(path) as stream:
         texts = (text for _, text in decode_lines(stream, path))
-        begin = list(iterate_until_header(texts))
-        separator = find_separator(begin[-1]) if begin else ","
-        reader = csv.reader(chain(begin, texts), strict=True, delimiter=separator)
+        reader = csv.reader(texts, strict=True, delimiter=read_separator(path))
         line = 1
         try:
             for row in reader:
@@ -120,21 +119,6 @@ def iterate_rows(
         raise InputError(
             "file", NO_VALUE, "is empty; its first line must name the columns", where=str(path)
         )
-
-
-def iterate_until_header(lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines up to the first that is not blank."""
-    for line in lines:
-        yield line
-        if line.strip():
-            return
-
-
-def read_separator(path: Path) -> str:
-    """Separator of the columns of a file; with semicolons, commas may be decimal."""
-    with open_bytes(path) as stream:
-        begin = list(iterate_until_header(text for _, text in decode_lines(stream, path)))
-    return find_separator(begin[-1]) if begin else ","
 
 
 # -------------------------------------------------------------------- Parquet

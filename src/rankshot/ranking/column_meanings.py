@@ -186,9 +186,8 @@ class Meanings:
         """Return the named column of a role, or that with the first of these names."""
         if role in self.named:
             return self.use(self.named[role], role)
-        by_name = {} if self.is_complete else self._group()
         for name in names:
-            if len(same := by_name.get(plain_name(name), [])) > 1:
+            if len(same := self.list_named([name])) > 1:
                 self.ask(role, same)
             if same:
                 return self.use(same[0], role)
@@ -196,14 +195,8 @@ class Meanings:
 
     def list_named(self, names: Iterable[str]) -> list[str]:
         """Return the free columns with one of these names, in the order of the names."""
-        by_name = {} if self.is_complete else self._group()
-        return [column for name in names for column in by_name.get(plain_name(name), ())]
-
-    def _group(self) -> dict[str, list[str]]:
-        groups: dict[str, list[str]] = {}
-        for name in self.free():
-            groups.setdefault(plain_name(name), []).append(name)
-        return groups
+        free = () if self.is_complete else self.free()
+        return [column for column in self.table.find(names) if column in free]
 
     def ask(self, role: str, columns: list[str], *or_else: str) -> NoReturn:
         """Raise for columns that may have a role, or another one."""

@@ -24,14 +24,12 @@ from rankshot.ranking.construction import Kind, Where, describe_row
 from rankshot.ranking.rankings import Rankings
 
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
-NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,6}): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
+NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,6}): (.+)")
 PLACE = r"(?:[0-9]{1,6}|\{[0-9]{1,6}(?:,[0-9]{1,6})*\})"
 ORDER = re.compile(rf"([0-9]{{1,15}}):({PLACE}(?:,{PLACE})*)")
 """A count and an order, without blanks: ``3:1,{2,4},3``. Longer counts may be too many for a
 float."""
-MOST_DIGITS = 6
-"""Digits of the number of alternatives that a file announces: it need not name them."""
 
 
 # ---- Reading
@@ -86,36 +84,19 @@ def _parse_order(line: str) -> tuple[int, list[int | list[int]]]:
 
 
 def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
-    """Names of alternatives by number; the number of one without a name is its name."""
+    """Names of alternatives by number."""
     names: dict[int, str] = {}
-    used: set[str] = set()
-    announced = ""
     for number, line in header:
         if match := NAME.fullmatch(line):
-            if int(match[1]) in names or match[2] in used:
-                raise InputError(
-                    "line",
-                    line,
-                    "has a number or name that was given before",
-                    where=f"{path}:{number}",
-                )
+            if int(match[1]) in names or match[2] in names.values():
+                rule = "has a number or name that was given before"
+                raise InputError("line", line, rule, where=f"{path}:{number}")
             names[int(match[1])] = match[2]
-            used.add(match[2])
-        elif match := COUNT.fullmatch(line):
-            announced = match[1]
-    count = int(announced) if announced.isdecimal() and len(announced) <= MOST_DIGITS else 0
-    if announced in ("", str(len(names))):
-        return names
-    every = {number: names.get(number, str(number)) for number in range(1, count + 1)}
-    if not every or not names.keys() <= every.keys() or len(set(every.values())) < count:
-        raise InputError(
-            "header",
-            NO_VALUE,
-            f"announces {announced[:20]} alternatives, but {len(names)} are named, and their "
-            "numbers or names do not match",
-            where=str(path),
-        )
-    return every
+    announced = [match[1] for _, line in header if (match := COUNT.fullmatch(line))]
+    if announced and announced[-1] != str(len(names)):
+        rule = f"announces {announced[-1][:20]} alternatives, but {len(names)} are named"
+        raise InputError("header", NO_VALUE, rule, where=str(path))
+    return names
 
 
 # ---- Writing
