@@ -90,6 +90,11 @@ class _Listed(NamedTuple):
     labels: list[str]
     values: NDArray[np.float64]
 
+    def take(self, which: NDArray[Any]) -> _Listed:
+        """Some of them."""
+        ballots, rows, codes, labels, values = self
+        return _Listed(ballots[which], rows[which], codes[which], labels, values[which])
+
 
 def read_ballots(
     meanings: Meanings,
@@ -120,47 +125,52 @@ def read_ballots(
     checks = RowChecks(table, table.read_coded(table.columns[0])[0].codes.size)
     columns = None
     if item and value:
-        is_score = "score" in named or ("rank" not in named and _is_score(value))
-        layout = layout or ("scores" if is_score else "places")
-        listed = _read_long(
-            table, item, value, layout, known, checks, labels, has_missing=has_missing
-        )
+        layout = layout or ("scores" if meanings.used[value] == "score" else "places")
+        listed = _read_long(table, item, value, layout, known, checks, labels)
     else:
-        wide = _WideTable(meanings, layout, known=known, checks=checks, has_missing=has_missing)
+        wide = _WideTable(meanings, layout, known=known, checks=checks)
         listed, layout = wide.read(), wide.layout
         role = {"orders": "place"}.get(layout, "item")
         meanings.used |= dict.fromkeys(wide.cells, role)
         columns = None if layout == "orders" else tuple(wide.cells)
+    if layout != "orders":
+        listed = _take_listed(
+            listed, layout, table, value if is_long else None, checks, has_missing=has_missing
+        )
+    if not is_long:
+        is_empty = np.bincount(listed.rows, minlength=checks.kept.size) == 0
+        checks.check(is_empty, lambda _: "the ranking is empty")
     if known and columns is None:
-        check_known(listed.labels, [listed.codes], known, checks, listed.rows)
+        check_known(listed.labels, listed.codes, listed.rows, known, checks)
     by = [*labels.values()] if is_long else []
     _check_copies(listed, checks, by)
     weights = read_weights(table, weight, count, checks)
     checks.finish()
-    kept = np.flatnonzero(checks.kept[listed.rows])
-    if not kept.size:
+    listed = listed.take(checks.kept[listed.rows])
+    if not listed.rows.size:
         raise InputError(value or "ballots", "", "must not be empty in all rows", str(table))
-    kept = kept[np.lexsort((listed.values[kept], listed.ballots[kept]))]
-    firsts = np.flatnonzero(np.diff(listed.ballots[kept], prepend=-1))
-    starts = np.append(firsts, kept.size)
-    names, codes = number_items(
-        listed.labels,
-        listed.codes[kept],
-        columns or known,
-        lambda i: table.where(listed.rows[kept[i]]),
-    )
-    entries = Entries(codes, rank_sorted(listed.values[kept], starts), starts).sort_ties()
+    names, entries, rows = _rank(listed, columns or known, table)
     is_partial = layout == "scores" and bool(np.any(entries.sizes < len(names)))
-    rows = listed.rows[kept[firsts]]
-    more: dict[str, Any] = {
-        what: column.select(rows).expand(None) for what, column in labels.items()
-    }
+    more: dict[str, Any] = {what: each.select(rows).expand(None) for what, each in labels.items()}
     metadata = validate_columns(
         rows.size, weights=weights[rows], kind="subset" if is_partial else kind, **more
     )
     rankings = Rankings(names, *entries, entries.sizes, *metadata)
-    rankings = rankings.with_items(known) if known and columns else rankings
-    return rankings, meanings.finish(layout)
+    return rankings.with_items(known) if known else rankings, meanings.finish(layout)
+
+
+def _rank(
+    listed: _Listed, items: tuple[str, ...] | None, table: Table
+) -> tuple[tuple[str, ...], Entries, NDArray[np.int64]]:
+    """Items, what each ballot lists, the least values first, and a row of each ballot."""
+    listed = listed.take(np.lexsort((listed.values, listed.ballots)))
+    firsts = np.flatnonzero(np.diff(listed.ballots, prepend=-1))
+    starts = np.append(firsts, listed.rows.size)
+    names, codes = number_items(
+        listed.labels, listed.codes, items, lambda i: table.where(int(listed.rows[i]))
+    )
+    entries = Entries(codes, rank_sorted(listed.values, starts), starts).sort_ties()
+    return names, entries, listed.rows[firsts]
 
 
 def _check_copies(listed: _Listed, checks: RowChecks, by: list[Coded]) -> None:
@@ -194,17 +204,13 @@ def _find_value(meanings: Meanings) -> str | None:
         raise InputError(
             "rank", ", ".join(values), "may be ranks (1 is best) or scores (the highest is best)",
             where=str(meanings.table),
-            hint=f"choose with {' or '.join(f'{r}={v!r}' for v in values for r in _roles(v))}",
+            hint=f"choose with {' or '.join(f'{_find_role(x)}={x!r}' for x in values)}",
         )  # fmt: skip
-    return meanings.use(values[0], *_roles(values[0])) if values else None
+    return meanings.use(values[0], _find_role(values[0])) if values else None
 
 
-def _is_score(name: str) -> bool:
-    return plain_name(name) in {plain_name(known) for known in SCORES}
-
-
-def _roles(name: str) -> tuple[str, ...]:
-    return ("score",) if _is_score(name) else ("rank",)
+def _find_role(name: str) -> str:
+    return "score" if plain_name(name) in SCORES else "rank"
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -234,14 +240,12 @@ class _WideTable:
         *,
         known: tuple[str, ...] | None,
         checks: RowChecks,
-        has_missing: bool,
     ) -> None:
         self._table, self._known, self._checks = meanings.table, known, checks
         self._is_decided, self._is_inferred = (
             meanings.are_chosen or known is not None,
             layout is None,
         )
-        self._has_missing = has_missing
         columns = meanings.free()
         if known and layout != "orders" and {*known} <= {*columns}:
             columns = list(known)
@@ -255,22 +259,14 @@ class _WideTable:
     def read(self) -> _Listed:
         """What each row lists."""
         if self.layout == "orders":
-            listed = self._split_cells() if len(self.cells) == 1 else self._read_places()
-            is_empty = np.bincount(listed.rows, minlength=self._checks.kept.size) == 0
-            self._checks.check(is_empty, lambda _: "the ranking is empty")
-            return listed
+            return self._split_cells() if len(self.cells) == 1 else self._read_places()
         numbers = self._read_numbers()
         if not self._is_decided:
             self._refuse_columns()
             self._require_alike(numbers)
-        if not self._has_missing:
-            _refuse_codes(self._table, numbers, [*self.cells])
-            if self.layout == "places":
-                _refuse_best_zero(self._table, numbers[self._checks.kept])
-        is_listed = numbers > 0 if self.layout == "places" else ~np.isnan(numbers)
-        rows, codes = np.nonzero(is_listed)
-        sign = 1 if self.layout == "places" else -1
-        return _Listed(rows, rows, codes, [*self.cells], sign * numbers[is_listed])
+        n, n_items = numbers.shape
+        rows, codes = np.repeat(np.arange(n), n_items), np.tile(np.arange(n_items), n)
+        return _Listed(rows, rows, codes, [*self.cells], numbers.ravel())
 
     # ---- What the cells are
 
@@ -406,10 +402,7 @@ class _WideTable:
                 rule = "1 is the best place, and 0 or an empty cell means that it is not listed"
                 self._checks.check_cells((numbers < 0) | np.isinf(numbers), name, cells, rule)
             columns.append(numbers)
-        table = np.column_stack(columns)
-        placed = table > 0 if self.layout == "places" else ~np.isnan(table)
-        self._checks.check(np.asarray(~placed.any(axis=1)), lambda _: "the ranking is empty")
-        return table
+        return np.column_stack(columns)
 
     def _require_alike(self, numbers: NDArray[np.float64]) -> None:
         """Raise for a column that is far from all others, or that has larger numbers than places.
@@ -456,8 +449,42 @@ def _list_items(columns: list[Coded], split: Callable[[str], list[list[str]]]) -
     return _Listed(row, row, np.concatenate(codes), [*number], np.concatenate(values))
 
 
-def _refuse_codes(table: Table, numbers: NDArray[np.float64], names: list[str]) -> None:
+def _take_listed(
+    listed: _Listed,
+    layout: str,
+    table: Table,
+    column: str | None,
+    checks: RowChecks,
+    *,
+    has_missing: bool,
+) -> _Listed:
+    """Items with a place or a score, the best with the least value.
+
+    The numbers are those of a ``column``, or of one column per item.
+    """
+    numbers = listed.values
+    if not has_missing:
+        _refuse_codes(table, listed, column)
+        kept = checks.kept[listed.rows]
+        # One 0 in each ballot, with 1, 2, … after it, may be the best place.
+        zeros, ones, n = (
+            np.bincount(listed.ballots[kept], which[kept])
+            for which in (numbers == 0, numbers == 1, np.ones(numbers.size))
+        )
+        if layout == "places" and n.size and np.all(((zeros == 1) & (ones > 0))[n > 0]):
+            raise InputError(
+                "missing", "0", "may be the best place, or an item that is not listed",
+                where=str(table), hint="give missing='0' if such items are not listed; otherwise "
+                "count places from 1",
+            )  # fmt: skip
+    is_listed = numbers > 0 if layout == "places" else ~np.isnan(numbers)
+    sign = 1 if layout == "places" else -1
+    return listed._replace(values=sign * numbers).take(is_listed)
+
+
+def _refuse_codes(table: Table, listed: _Listed, column: str | None) -> None:
     """Raise for a number that may stand for a missing value."""
+    numbers = listed.values
     values = np.unique(numbers[np.isfinite(numbers)])
     is_code = np.isin(values, CODES)
     rest = values[~is_code]
@@ -465,24 +492,13 @@ def _refuse_codes(table: Table, numbers: NDArray[np.float64], names: list[str]) 
         top = rest.max(initial=0.0)
         is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
         if rest.size and is_odd:
-            row, j = np.argwhere(numbers == code)[0]
+            i = int(np.argmax(numbers == code))
+            name = column or listed.labels[listed.codes[i]]
             raise InputError(
-                "missing", f"{code:g}", f"in {names[j]!r} may be a number or a missing value",
-                where=table.where(int(row)),
+                "missing", f"{code:g}", f"in {name!r} may be a number or a missing value",
+                where=table.where(int(listed.rows[i])),
                 hint=f"give missing='{code:g}', or missing='' if all are numbers",
             )  # fmt: skip
-
-
-def _refuse_best_zero(table: Table, places: NDArray[np.float64]) -> None:
-    """Raise if each ballot has one 0, with 1, 2, … after it: it may be the best place."""
-    zeros = (places == 0).sum(axis=1)
-    has_more = (places == 1).any(axis=1)
-    if zeros.size and np.all((zeros == 1) & has_more):
-        raise InputError(
-            "missing", "0", "may be the best place, or an item that is not listed",
-            where=str(table), hint="give missing='0' if such items are not listed; otherwise count "
-            "places from 1",
-        )  # fmt: skip
 
 
 def _has_ordinals(cells: Coded) -> bool:
@@ -513,8 +529,6 @@ def _read_long(
     known: tuple[str, ...] | None,
     checks: RowChecks,
     labels: dict[str, Coded],
-    *,
-    has_missing: bool,
 ) -> _Listed:
     """Ballots with one row for each item of a rater, and its place or score."""
     if layout == "orders":
@@ -532,18 +546,9 @@ def _read_long(
     numbers, is_text = table.parse_numbers(cells)
     checks.check_cells(is_text | np.isinf(numbers), value, cells, "expected a number")
     checks.check(items.is_empty, lambda _: f"{item!r} is empty")
-    if not has_missing:
-        _refuse_codes(table, numbers[:, None], [value])
-    is_listed = ~np.isnan(numbers)
-    group = number_rows([each.codes for each in labels.values()], numbers.size)
     if layout == "places":
         checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
-        if not has_missing:
-            zeros, ones = (np.bincount(group, numbers == k) for k in (0, 1))
-            _refuse_best_zero(table, np.column_stack([zeros == 1, ones > 0]) * [-1, 1] + [1, 0])
-        is_listed &= numbers != 0
-    rows = np.flatnonzero(is_listed)
-    sign = 1 if layout == "places" else -1
+    group = number_rows([each.codes for each in labels.values()], numbers.size)
     # Ballots are in the order in which they begin.
     begins = find_first(group)[group]
-    return _Listed(begins[rows], rows, items.codes[rows], items.labels, sign * numbers[rows])
+    return _Listed(begins, np.arange(numbers.size), items.codes, items.labels, numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -274,7 +274,8 @@ def read_votes(
     ]
     checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
     if known:
-        check_known(labels, pair, known, checks)
+        n = checks.kept.size
+        check_known(labels, np.concatenate(pair), np.tile(np.arange(n), 2), known, checks)
     outcome = _read_outcomes(table, columns, read, pair, number, outcomes, checks)
     beside = [read[name].codes for name in (rater, category) if name]
     _check_copies(table, id_column, "id" in found.named, [*pair, outcome, *beside], checks)
@@ -363,22 +364,15 @@ def _read_outcomes(
 
 def check_known(
     labels: list[str],
-    columns: Sequence[NDArray[np.integer]],
+    codes: NDArray[np.integer],
+    rows: NDArray[np.int64],
     items: tuple[str, ...],
     checks: RowChecks,
-    rows: NDArray[np.int64] | None = None,
 ) -> None:
-    """Check that rows name only known items; columns have the numbers of labels.
-
-    ``rows`` are those of the table, if columns have others.
-    """
+    """Check that cells have known items: the row and the number of the label of each cell."""
     is_known = np.array([label in {*items} for label in labels])
-    rows = np.arange(checks.kept.size) if rows is None else rows
-    unknown = {
-        int(rows[i]): labels[codes[i]]
-        for codes in reversed(columns)
-        for i in np.flatnonzero(~is_known[codes])[::-1]
-    }
+    odd = np.flatnonzero(~is_known[codes])[::-1]
+    unknown = {int(rows[i]): labels[codes[i]] for i in odd}
     is_bad = np.zeros(checks.kept.size, bool)
     is_bad[[*unknown]] = True
 

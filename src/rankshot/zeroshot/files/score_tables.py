@@ -353,8 +353,8 @@ def _read_file(path: Path, score_type: str) -> LabelledScores:
     table = open_scores(path)
     if score_type == AUTO:
         score_type = guess_score_type(next(table.batches())[1].columns, table)
-    ids, scores = replace(table, score_type=score_type).read()
-    return LabelledScores(scores, np.array(ids, object))
+    names, scores = replace(table, score_type=score_type).read()
+    return LabelledScores(scores, np.array(names, object))
 
 
 def read_labelled(given: Any) -> tuple[Any, Any]:
