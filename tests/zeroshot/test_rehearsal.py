@@ -408,7 +408,7 @@ REFUSED = {
     "labels, of other rows": lambda: rehearse(labels=np.roll(Y, 120)),
     "rankings, not rehearsed": lambda: rehearse(rankings=ranked(NEW, SEEN)),
     "grid": lambda: rehearse(grid={"kk": [1]}),
-    "y": lambda: rehearse(labels=Y[1:]),
+    "labels": lambda: rehearse(labels=Y[1:]),
     "X": lambda: rehearse(SCORES.values),
 }
 

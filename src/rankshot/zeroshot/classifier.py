@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -20,8 +20,8 @@ from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import as_names, require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.class_rankings import Orders
-from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, take_top
-from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
+from rankshot.zeroshot.decide import REJECTED, label_or_reject
+from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
@@ -31,8 +31,6 @@ from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 Floats = NDArray[np.floating]
-Opinion = Callable[[object], Any]
-"""Returns another model's scores for inputs: `Scores` or a data frame of the new classes."""
 
 
 class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -124,7 +122,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y: object = None,
         *,
         examples: tuple[object, ArrayLike] | None = None,
-        evidence: tuple[object, Opinion] | None = None,
     ) -> ZeroShotClassifier:
         """Train the estimator, unless it is trained already, and fit the head.
 
@@ -138,17 +135,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Some inputs of new classes, and their classes. Inputs are compared with them by the
             input of the last step of a pipeline, or by the inputs themselves if these are numbers,
             and otherwise by their scores.
-        evidence : inputs and function, optional
-            Unlabelled inputs like those to be classified, and a function from inputs to another
-            model's scores for the new classes, as `Scores` or a data frame. `predict` also calls
-            this function.
         """
         settings = self._read_settings()
-        _require_pair("examples", examples)
-        _require_pair("evidence", evidence)
-        if evidence is not None and not callable(evidence[1]):
-            raise InputError("evidence", evidence[1], "must be a function of inputs")
-        require_same_length(X, y)
+        if not (examples is None or (isinstance(examples, tuple) and len(examples) == 2)):
+            raise InputError("examples", examples, "must be a pair: inputs, and their classes")
         is_trained = isinstance(self.estimator, FrozenEstimator) or (
             y is None and _is_fitted(self.estimator)
         )
@@ -158,22 +148,18 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         trained = self.estimator if is_trained else clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
-        self._opinion = None if evidence is None else evidence[1]
         self._has_features = examples is not None
         reference: Any = None
         if is_trained and X is not None:
             labels = None if y is None else np.asarray(y).astype(str)
-            reference = self._describe(trained, X), labels
+            reference = self._score(trained, X), labels
         elif settings.has_gate:
             reference = self._hold_out(X, y, items)
-        few = None if examples is None else (self._describe(trained, examples[0]), examples[1])
-        others = None if evidence is None else self._describe(trained, evidence[0])
+        few = None if examples is None else (self._score(trained, examples[0]), examples[1])
         # Names of columns, if nothing else has them.
         empty = Scores(np.zeros((0, len(items))), items)
         rankings: Any = self.rankings
-        known = Knowledge(
-            rankings, reference, few, empty if others is None else others, self.raters
-        )
+        known = Knowledge(rankings, reference, few, empty, self.raters)
         self._known, self._settings = known, settings
         self._alone = known.fit_alone(settings)
         self.head_ = known.complete(self._alone, settings)
@@ -205,7 +191,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         other = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
         if as_names(other.classes_, "the estimator's classes_") != items:
             return None
-        return self._describe(other, _safe_indexing(X, rest)), labels[rest].astype(str)
+        return self._score(other, _safe_indexing(X, rest)), labels[rest].astype(str)
 
     def _read_settings(self) -> Settings:
         """The settings, after a check of all parameters, before anything is trained."""
@@ -223,12 +209,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         replace(settings, **own)
         return replace(settings, **own | {"batch": False})
 
-    def _describe(self, estimator: BaseEstimator, X: object) -> Scores:
-        """The scores of inputs, with features if examples have any, and with evidence."""
-        scores = scores_of(estimator, X, features=self._has_features)
-        if self._opinion is None:
-            return scores
-        return scores.with_blocks(features=scores.features, evidence=self._opinion(X))
+    def _score(self, estimator: BaseEstimator, X: object) -> Scores:
+        """The scores of inputs, with features if examples have any."""
+        return scores_of(estimator, X, features=self._has_features)
 
     def _head_for(self, scores: Scores) -> Predictor:
         """The head, refined by the inputs if these are classified jointly."""
@@ -246,7 +229,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Inputs for the estimator.
         """
         check_is_fitted(self)
-        scores = self._describe(self.estimator_, X)
+        scores = self._score(self.estimator_, X)
         return np.asarray(self._head_for(scores).log_proba(scores))
 
     def predict_proba(self, X: object) -> Floats:
@@ -256,10 +239,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: object) -> NDArray[np.str_]:
         """The most probable class of each input, or "rejected"."""
         return label_or_reject(self.predict_log_proba(X), self.classes_, self.reject_below)
-
-    def top(self, X: object, k: int) -> Top:
-        """The ``k`` most probable classes of each input, and their probabilities."""
-        return take_top(self.predict_log_proba(X), self.classes_, k)
 
     def score(self, X: object, y: object, sample_weight: Any = None) -> float:
         """The share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
@@ -279,7 +258,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             As for `rankshot.explain`.
         """
         check_is_fitted(self)
-        scores = self._describe(self.estimator_, X)
+        scores = self._score(self.estimator_, X)
         return explain(self._head_for(scores), scores, target=target, against=against)
 
     @property
@@ -304,8 +283,3 @@ def _is_fitted(estimator: BaseEstimator) -> bool:
     except NotFittedError:
         return False
     return True
-
-
-def _require_pair(name: str, value: object) -> None:
-    if value is not None and not (isinstance(value, tuple) and len(value) == 2):
-        raise InputError(name, value, "must be a pair: inputs, and what is known of them")

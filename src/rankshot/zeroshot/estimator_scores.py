@@ -12,8 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankshot.core.errors import InputError
 from rankshot.core.validation import as_names
@@ -73,12 +72,6 @@ def scores_of(estimator: Estimator, X: object, *, features: bool = False) -> Sco
     return scores.with_blocks(features=_as_features(X)) if features else scores
 
 
-def require_same_length(X: object, y: object) -> None:
-    """Raise unless X and y have the same length, or one of them is missing."""
-    if X is not None and y is not None and _num_samples(X) != _num_samples(y):
-        raise InputError("y", _num_samples(y), f"must have one label for each of {_num_samples(X)}")
-
-
 def _as_features(X: object) -> object:
     """Return inputs of a classifier that are a table of numbers; None if they are not."""
     if issparse(X):
@@ -120,12 +113,6 @@ def _from_decisions(estimator: Estimator, X: object, items: Items, kind: Kind) -
     if len(items) == 2 and values.size == len(values):
         values = np.column_stack([-values / 2, values / 2])
     return Scores(values, items, kind)
-
-
-def _multiclass(estimator: Estimator, X: object, items: Items) -> Scores:
-    if hasattr(estimator, "decision_function"):
-        return _from_decisions(estimator, X, items, "multiclass")
-    return _from_probabilities(estimator, X, items)
 
 
 def _from_probabilities(estimator: Estimator, X: object, items: Items) -> Scores:
@@ -173,11 +160,6 @@ def _one_vs_rest_classifier(estimator: Estimator, X: object, items: Items) -> Sc
 def _svc(estimator: Estimator, X: object, items: Items) -> Scores:
     if len(items) == 2:
         return Scores(-estimator.decision_function(X).reshape(-1, 1), items, "one-vs-one")
-    if estimator.kernel == "linear":
-        # The same numbers as below, without a kernel evaluation for each support vector.
-        X = validate_data(estimator, X, accept_sparse=True, reset=False, dtype=np.float64)
-        values = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
-        return Scores(values + estimator.intercept_, items, "one-vs-one")
     # The default shape, "ovr", counts votes. libsvm's own values are positive for the first
     # class of a pair, as ours are.
     pairs = copy(estimator)
@@ -188,14 +170,8 @@ def _svc(estimator: Estimator, X: object, items: Items) -> Scores:
 def _one_vs_one_classifier(estimator: Estimator, X: object, items: Items) -> Scores:
     # Its binary estimators were trained on arrays, not on data frames.
     table = validate_data(estimator, X, accept_sparse=True, ensure_all_finite=False, reset=False)
-    binary = estimator.estimators_
-    # A precomputed kernel has one column per training input; a pair uses those of its own inputs.
-    used = estimator.pairwise_indices_ or [slice(None)] * len(binary)
-    inputs = (table if isinstance(columns, slice) else table[:, columns] for columns in used)
-    values = np.empty((table.shape[0], len(binary)))
-    for j, (each, some) in enumerate(zip(binary, inputs, strict=True)):
-        # Here the second class of a pair is positive, unlike in libsvm.
-        values[:, j] = -_log_odds(each, some)
+    # Here the second class of a pair is positive, unlike in libsvm.
+    values = np.column_stack([-_log_odds(binary, table) for binary in estimator.estimators_])
     return Scores(values, items, "one-vs-one")
 
 
@@ -229,4 +205,5 @@ def _reader(estimator: Estimator) -> Reader:
     for base in type(estimator).__mro__:
         if base.__module__.startswith("sklearn.") and base.__name__ in _READERS:
             return _READERS[base.__name__]
-    return _multiclass
+    has_values = hasattr(estimator, "decision_function")
+    return partial(_from_decisions, kind="multiclass") if has_values else _from_probabilities

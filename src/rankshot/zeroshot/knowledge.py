@@ -33,6 +33,9 @@ HEADS: dict[str, Any] = {"linear": LinearHead, "seen and new": SeenAndNew}
 class Knowledge:
     """What is known of some new classes: rankings, and optionally much more.
 
+    Scores are `Scores`, a data frame, an array, or a file (CSV, Parquet). Their labels may also be
+    a column ``label`` of the data frame or file.
+
     Parameters
     ----------
     rankings : Rankings, dict, data frame or file
@@ -50,9 +53,6 @@ class Knowledge:
         `Settings`); and if they have evidence of another model, its weight is estimated on them.
     raters : str or sequence of str, optional
         The rater of all lists of a dict; or several, whose lists each class has in this order.
-
-    Scores are `Scores`, a data frame, an array, or a file (CSV, Parquet). Labels may also be a
-    column ``label`` of a data frame or file.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from rankshot.core.errors import InputError
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.class_rankings import as_rankings
-from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
+from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.forecast import (
     Fold,
     Grid,
@@ -133,7 +133,6 @@ class Rehearsal(BaseEstimator):
             Rankings of *seen* classes, by the sources that rank the new classes.
         """
         settings = Settings() if self.settings is None else self.settings
-        require_same_length(X, y)
         labels = np.asarray(y).astype(str)
         folds, scores = None, X
         if self.estimator is not None:
