@@ -1,5 +1,6 @@
 """`BatchRefinement`: each iteration against plain loops, and invariances."""
 
+from dataclasses import replace
 from itertools import product
 from math import comb
 
@@ -359,7 +360,7 @@ def test_the_calibrating_temperature_solves_its_equation(rng, scale):
 def test_no_temperature_of_the_head_hides_the_answers(rng, temperature):
     """A head of low confidence, as after a poor rehearsal, was made uniform: one answer for all."""
     head, scores, _ = clusters(rng, [20] * 4, "multiclass", 1.2)
-    head = head.head_.with_temperature(temperature)
+    head = replace(head.head_, temperature=temperature)
     refined = BatchRefinement(head, class_prior="equal").fit(scores)
     confidence = head.predict_proba(scores).max(axis=1).mean()
     assert refined.predict_proba(scores).max(axis=1).mean() > confidence - 1e-6

@@ -198,7 +198,7 @@ def rewrite(path, changes):
 
 def test_a_file_has_the_head_and_how_it_came_about(rng, tmp_path):
     votes = rs.WeightedMean().fit(RANKINGS, reference=random_scores(rng, n=40))
-    votes.save(tmp_path / "a.rankshot", note="for tests", provenance={"files": ["r.jsonl"]})
+    votes.save(tmp_path / "a.rankshot", provenance={"note": "for tests", "files": ["r.jsonl"]})
     loaded = rs.load_head(tmp_path / "a.rankshot")
     assert loaded.about["note"] == "for tests"
     assert loaded.about["files"] == ["r.jsonl"]

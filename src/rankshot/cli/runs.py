@@ -234,6 +234,6 @@ def export(
         return
     if attach is not None:
         raise InputError("attach", str(attach), "needs an output that ends in .onnx")
-    head.save(output, note=note)
+    head.save(output, provenance={"note": note} if note else None)
     remember_output(output, source)
     say(f"{classes} written to {output}; next: rankshot classify SCORES --head {output}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.special import digamma, log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
@@ -278,16 +277,6 @@ class BatchRefinement(Predictor, BaseEstimator):
         """The fitted head, as a value."""
         check_is_fitted(self, "head_")
         return self.head_
-
-    def log_proba(self, scores: Scores | ArrayLike) -> Array:
-        """As `LinearHead.log_proba`."""
-        return self.inner.log_proba(scores)
-
-    def save(
-        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
-    ) -> None:
-        """Write the head to ``path``, with ``note`` and ``provenance``: `LinearHead.save`."""
-        self.inner.save(path, note=note, provenance=provenance)
 
 
 class Components(NamedTuple):

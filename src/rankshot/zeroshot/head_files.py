@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankshot import __version__
 from rankshot.core.errors import InputError, RankshotError, prefix_errors, short_repr
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending, require_regular
 
 ENDING = ".rankshot"
 FORMAT = "rankshot head"
@@ -78,6 +78,7 @@ def write_head_file(path: Path, file: HeadFile, provenance: Mapping[str, object]
 def read_head_file(path: Path) -> HeadFile:
     """Read an archive into memory, and check all that does not depend on the kind of head."""
     require_ending(path, (ENDING,))
+    require_regular(path)
     content = path.read_bytes()
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise InputError("path", content[:4], "must begin as a saved head does", where=str(path))

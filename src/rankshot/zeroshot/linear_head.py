@@ -64,35 +64,37 @@ class Predictor(ABC):
     def inner(self) -> LinearHead:
         """The head over the new classes: itself, or the one that an estimator has inside."""
 
-    @abstractmethod
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """Log-probabilities: one row per input, one column per class as in ``classes_``.
 
         Parameters
         ----------
-        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
+        scores : Scores, data frame, file or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of the seen
             classes. The result is float32 if the scores are.
         """
+        return self.inner.log_proba(scores)
 
-    @abstractmethod
-    def save(
-        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
-    ) -> None:
+    def to_file(self) -> HeadFile:
+        """The content of a file."""
+        return self.inner.to_file()
+
+    def save(self, path: str | Path, *, provenance: Mapping[str, object] | None = None) -> None:
         """Write what was fitted to one file (.rankshot), which `load_head` reads.
 
-        The file is a ZIP archive of JSON and .npy files, without pickles. It is written under
-        another name and then renamed, so that it is never incomplete.
+        The loaded head gives bit-identical predictions. The file is a ZIP archive of JSON and .npy
+        files, without pickles. It is written under another name and then renamed, so that it is
+        never incomplete.
 
         Parameters
         ----------
         path : str or Path
             Ends in .rankshot.
-        note : str
-            A note for users of the file.
         provenance : mapping, optional
-            Further information on how the head was made, as plain values (text, numbers, lists).
+            Further information on how the head was made, such as a note for its users, as plain
+            values (text, numbers, lists).
         """
+        write_head_file(Path(path), self.to_file(), provenance or {})
 
     def predict_proba(self, scores: Scores | ArrayLike) -> Array:
         """Probabilities: one row per row of ``scores``, one column per class as in ``classes_``."""
@@ -169,7 +171,7 @@ class LinearHead(Predictor):
     slopes: Doubles
     offsets: Doubles
     temperature: float = 1.0
-    usual_features: Doubles = field(default_factory=lambda: np.zeros(0))
+    usual_features: Any = ()
     evidence: tuple[str, ...] = ()
     rank_slopes: Any = None
     usual_scores: Any = None
@@ -180,32 +182,21 @@ class LinearHead(Predictor):
         """Check everything: what a fit cannot make, a file cannot hold."""
         seen, classes = as_names(self.seen, "seen"), as_names(self.classes, "classes")
         evidence = as_names(self.evidence, "evidence") if len(self.evidence) else ()
-        usual = np.zeros(len(seen)) if self.usual_scores is None else self.usual_scores
-        ranks = np.zeros((len(classes), 0)) if self.rank_slopes is None else self.rank_slopes
-        arrays = {
-            "slopes": self.slopes,
-            "offsets": self.offsets,
-            "usual_features": self.usual_features,
-            "usual_scores": usual,
-            "rank_slopes": ranks,
-        }
-        checked = {name: _as_finite(name, array) for name, array in arrays.items()}
         if list(classes) != sorted(classes):
             raise InputError("classes", classes, "must be sorted")
-        n_columns = len(seen) + checked["usual_features"].size + len(evidence)
-        shapes = {
-            "slopes": (len(classes), n_columns),
-            "offsets": (len(classes),),
-            "usual_features": (checked["usual_features"].size,),
-            "usual_scores": (len(seen),),
-            "rank_slopes": (len(classes), len(seen) if checked["rank_slopes"].size else 0),
+        C, L, d = len(seen), len(classes), len(self.usual_features)
+        usual = np.zeros(C) if self.usual_scores is None else self.usual_scores
+        ranks = np.zeros((L, 0)) if self.rank_slopes is None else self.rank_slopes
+        arrays = {
+            "slopes": _as_finite("slopes", self.slopes, (L, C + d + len(evidence))),
+            "offsets": _as_finite("offsets", self.offsets, (L,)),
+            "usual_features": _as_finite("usual_features", self.usual_features, (d,)),
+            "usual_scores": _as_finite("usual_scores", usual, (C,)),
+            "rank_slopes": _as_finite("rank_slopes", ranks, (L, C if np.size(ranks) else 0)),
         }
-        for name, shape in shapes.items():
-            if checked[name].shape != shape:
-                raise InputError(name, checked[name].shape, f"must have the shape {shape}")
         require_number("temperature", self.temperature, above=0, below=np.inf)
         names = {"seen": seen, "classes": classes, "evidence": evidence}
-        self.__dict__.update(checked, **names, temperature=float(self.temperature), _converted={})
+        self.__dict__.update(arrays, **names, temperature=float(self.temperature), _converted={})
 
     def __repr__(self) -> str:
         new, seen = len(self.classes), len(self.seen)
@@ -346,10 +337,6 @@ class LinearHead(Predictor):
 
     # ---- Other values that follow from it
 
-    def with_temperature(self, temperature: float) -> Self:
-        """The same head with another temperature."""
-        return replace(self, temperature=temperature)
-
     def rename_seen(self, names: Mapping[str, str]) -> Self:
         """The same head with other ``names`` of some seen classes."""
         return replace(self, seen=tuple(names.get(name, name) for name in self.seen))
@@ -384,27 +371,6 @@ class LinearHead(Predictor):
 
     # ---- Files
 
-    def save(
-        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
-    ) -> None:
-        """Write the head to one file (.rankshot), which `load_head` reads.
-
-        The loaded head gives bit-identical predictions. The file is a ZIP archive of JSON and .npy
-        files, without pickles. It is written under another name and then renamed, so that it is
-        never incomplete.
-
-        Parameters
-        ----------
-        path : str or Path
-            Ends in .rankshot.
-        note : str
-            A note for users of the file.
-        provenance : mapping, optional
-            Further information on how the head was made, as plain values (text, numbers, lists).
-        """
-        more = {**(provenance or {}), **({"note": note} if note else {})}
-        write_head_file(Path(path), self.to_file(), more)
-
     def to_file(self) -> HeadFile:
         """The content of a file."""
         values = {
@@ -433,8 +399,10 @@ def _full_precision(xp: Library) -> AbstractContextManager[object]:
     return precise
 
 
-def _as_finite(name: str, values: ArrayLike) -> Doubles:
+def _as_finite(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Doubles:
     array = np.array(values, np.float64)
+    if array.shape != shape:
+        raise InputError(name, array.shape, f"must have the shape {shape}")
     if not np.isfinite(array).all():
         raise InputError(name, NO_VALUE, "must be finite numbers")
     array.setflags(write=False)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse, vstack
+from scipy.sparse import csr_array, issparse, vstack
 
 from rankshot.core.arrays import (
     Array,
@@ -218,11 +218,6 @@ class Scores:
         )
         return self.from_validated(self.columns, self.items, self.kind, *more)
 
-    def rename(self, items: Sequence[str]) -> Scores:
-        """The same scores with other names of their classes, in the same order."""
-        names = as_names(items)
-        return self.from_validated(self.columns, names, self.kind, self.features, self.evidence)
-
     def with_items(self, items: Iterable[object]) -> Scores:
         """The same scores with the classes in another order."""
         if isinstance(items, tuple) and items == self.items:
@@ -267,19 +262,11 @@ class Scores:
 
     def evidence_of(self, classes: Sequence[str]) -> Array:
         """Another model's scores of some new ``classes``, with one column for each."""
-        if self.evidence is None:
-            raise InputError(
-                "evidence",
-                NO_VALUE,
-                "of another model is missing",
-                hint="pass Scores(values, items, evidence=...), as the head was fitted to it",
-            )
-        if missing := [name for name in classes if name not in self.evidence.items]:
-            raise InputError(
-                "evidence",
-                missing[0],
-                f"has no column{suggest_name(missing[0], self.evidence.items)}",
-            )
+        items = () if self.evidence is None else self.evidence.items
+        if missing := [name for name in classes if name not in items]:
+            hint = "pass Scores(values, items, evidence=...), as the head was fitted to it"
+            rule = f"has no column{suggest_name(missing[0], items)}"
+            raise InputError("evidence", missing[0], rule, hint=hint)
         return self.evidence.select(classes).values
 
 
@@ -443,14 +430,10 @@ def sum_pairs(pairs: Array, n_items: int) -> Array:
         column, sign = (to_library(x, xp, pairs) for x in pair_columns(n_items))
         table = xp.reshape(xp.take(pairs, xp.reshape(column, (-1,)), axis=1), (-1, *column.shape))
         return xp.sum(table * sign, axis=2)
-    sums, begin = np.zeros((len(pairs), n_items)), 0
-    for i in range(n_items - 1):
-        # The pairs of class i with all classes after it are next to each other.
-        against_later = pairs[:, begin : begin + n_items - 1 - i]
-        sums[:, i] += against_later.sum(axis=1, dtype=np.float64)
-        sums[:, i + 1 :] -= against_later
-        begin += against_later.shape[1]
-    return sums.astype(pairs.dtype, copy=False)
+    column, sign = pair_columns(n_items)
+    i, j = np.nonzero(sign)
+    design = csr_array((sign[i, j].astype(float), (column[i, j], i)), (pairs.shape[1], n_items))
+    return np.asarray(pairs @ design).astype(pairs.dtype, copy=False)
 
 
 # ---- What follows from scores

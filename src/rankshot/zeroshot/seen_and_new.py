@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.files.score_tables import as_scores
-from rankshot.zeroshot.head_files import HeadFile, write_head_file
+from rankshot.zeroshot.head_files import HeadFile
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Floats, Scores
 from rankshot.zeroshot.together import (
@@ -320,10 +319,8 @@ class SeenAndNew(Predictor, BaseEstimator):
 
     # ---- Files
 
-    def save(
-        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
-    ) -> None:
-        """Write the head to ``path``, with ``note`` and ``provenance``: `LinearHead.save`."""
+    def to_file(self) -> HeadFile:
+        """The content of a file."""
         check_is_fitted(self, "decision_")
         inner, together = self.head_.to_file(), self.decision_
         values = {
@@ -346,8 +343,7 @@ class SeenAndNew(Predictor, BaseEstimator):
             for name in MAPS:
                 for part, array in getattr(decision, name)._asdict().items():
                     arrays[f"{PARTS[number]}_{name}_{part}"] = array
-        more = {**(provenance or {}), **({"note": note} if note else {})}
-        write_head_file(Path(path), HeadFile("seen and new", values, arrays), more)
+        return HeadFile("seen and new", values, arrays)
 
     @classmethod
     def from_file(cls, file: HeadFile) -> SeenAndNew:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -401,19 +400,9 @@ class WeightedMean(Predictor, BaseEstimator):
         check_is_fitted(self, "head_")
         return self.head_
 
-    def log_proba(self, scores: Scores | ArrayLike) -> Array:
-        """As `LinearHead.log_proba` of ``scores``."""
-        return self.inner.log_proba(scores)
-
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """As `LinearHead.decision_function` of ``scores``."""
         return self.inner.decision_function(scores)
-
-    def save(
-        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
-    ) -> None:
-        """Write the head to ``path``, with ``note`` and ``provenance``: `LinearHead.save`."""
-        self.inner.save(path, note=note, provenance=provenance)
 
 
 # ---- The reference

@@ -291,7 +291,7 @@ class LabelledScores(NamedTuple):
     labels: NDArray[np.str_] | None = None
 
 
-def as_scores(scores: Scores | ArrayLike | str | Path, items: tuple[str, ...]) -> Scores:
+def as_scores(scores: Scores | ArrayLike | Path, items: tuple[str, ...]) -> Scores:
     """`Scores` of ``items`` from what a caller passes.
 
     A plain array has one column per item, in their order, or one per pair. The columns of a data
