@@ -215,7 +215,7 @@ class LinearHead(Predictor):
     @property
     def n_features(self) -> int:
         """The number of features that inputs need; 0 for none."""
-        return self.usual_features.size
+        return len(self.usual_features)
 
     @property
     def blocks(self) -> dict[Block, slice]:

@@ -115,7 +115,7 @@ def describe_similar(head: LinearHead) -> list[str]:
         for group in sorted(groups)
     ]
     close = np.triu(np.where((alike > SIMILAR_SLOPES) & ~is_equal, alike, 0.0), 1)
-    if n := np.count_nonzero(close):
+    if n := int(np.count_nonzero(close)):
         most = np.argsort(-close, axis=None, kind="stable")[: min(n, MOST_PAIRS)]
         pairs = zip(*np.unravel_index(most, close.shape), strict=True)
         named = ", ".join(f"{names[i]!r} with {names[j]!r}" for i, j in pairs)

@@ -263,7 +263,8 @@ class Scores:
     def evidence_of(self, classes: Sequence[str]) -> Array:
         """Another model's scores of some new ``classes``, with one column for each."""
         items = () if self.evidence is None else self.evidence.items
-        if missing := [name for name in classes if name not in items]:
+        missing = [name for name in classes if name not in items]
+        if self.evidence is None or missing:
             hint = "pass Scores(values, items, evidence=...), as the head was fitted to it"
             rule = f"has no column{suggest_name(missing[0], items)}"
             raise InputError("evidence", missing[0], rule, hint=hint)

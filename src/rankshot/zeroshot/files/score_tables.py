@@ -345,11 +345,13 @@ def _read_file(path: Path, score_type: str) -> LabelledScores:
     if not path.is_dir() and LABEL in (file := open_table(path)).columns:
         items = [name for name in file.columns if name not in {LABEL, ID}]
         values = file.read_numbers(items, RULE)
-        is_log = score_type == LOGITS or (score_type == AUTO and not are_probabilities(values))
-        make = Scores if is_log else Scores.from_probabilities
+        if score_type == AUTO:
+            score_type = PROBABILITIES if are_probabilities(values) else LOGITS
+        kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else "multiclass"
+        make = Scores.from_probabilities if score_type.endswith(PROBABILITIES) else Scores
         ids = np.array(file.read_texts(ID)[0], object) if ID in file.columns else None
         labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
-        return LabelledScores(make(values, items), ids, labels)
+        return LabelledScores(make(values, items, kind), ids, labels)
     table = open_scores(path)
     if score_type == AUTO:
         score_type = guess_score_type(next(table.batches())[1].columns, table)
