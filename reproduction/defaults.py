@@ -450,7 +450,6 @@ FIXED = {
             "zeroshot.together.NEVER",
             f"{GATE}.LARGEST",
             "zeroshot.scores.ROUNDING_UNITS",
-            f"{PAPER}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
             f"{BATCH}.LARGEST_SHARE_ERROR",
@@ -501,7 +500,7 @@ FIXED = {
         "a quantile of the normal distribution",
     ),
     **dict.fromkeys(
-        ("zeroshot.forecast.GRID", "zeroshot.forecast.SOURCE_WEIGHTS"),
+        ("zeroshot.forecast.GRID",),
         "values that a rehearsal tries",
     ),
     **dict.fromkeys(

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from examples_problem import CLASSES, ITEMS, draw_problem
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 import rankshot as rs
@@ -11,7 +10,6 @@ from rankshot.testing import check_head
 from rankshot.zeroshot import word_evidence
 from rankshot.zeroshot.evidence import (
     center_evidence,
-    fit_evidence,
     weigh_evidence,
 )
 from refusals import refuses
@@ -133,21 +131,3 @@ def test_words():
     assert found.values[:2].argmax(axis=1).tolist() == [0, 1]
     same = word_evidence(["flip coin"], ["flip_coin", "other"])
     np.testing.assert_allclose(same.values[0, 0], 1, rtol=1e-6)
-
-
-def test_labels_tell_temperature_and_weight():
-    """The best of all pairs, found without gradients."""
-    rng = np.random.default_rng(3)
-    y = rng.integers(4, size=300)
-    by_head, evidence = 2 * opinions(rng, y, 1.0), standardized(opinions(rng, y, 1.5))
-    weight = rng.uniform(size=300)
-    temperature, c = fit_evidence([(by_head, evidence, y, weight)])
-
-    def loss(parameters):
-        log_t, weight_of_evidence = parameters
-        logits = by_head / np.exp(log_t) + weight_of_evidence * evidence
-        return -weight @ log_softmax(logits, axis=1)[np.arange(300), y]
-
-    best = minimize(loss, [0, 1], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-12})
-    np.testing.assert_allclose([np.log(temperature), c], best.x, rtol=1e-3)
-    assert fit_evidence([(by_head, -evidence, y, weight)])[1] == 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
@@ -27,31 +27,6 @@ LOG_WEIGHTS = (-6.0, 6.0)
 
 
 # ---- Weights and temperatures
-
-
-class Weighed(NamedTuple):
-    """What a head and something else say of labelled inputs, and the weights of these inputs."""
-
-    by_head: Floats
-    by_other: Floats
-    labels: NDArray[np.intp]
-    weight: Floats
-
-
-def measure_loss(parts: Sequence[Weighed], a: float, b: float) -> tuple[float, Floats]:
-    """-Σ weight · log P(label) for P = softmax(a by_head + b by_other), and its slopes.
-
-    The slopes are the derivatives by a and b.
-    """
-    loss, slopes = 0.0, np.zeros(2)
-    for by_head, by_other, labels, weight in parts:
-        rows = np.arange(len(labels))
-        log_proba = log_softmax(a * by_head + b * by_other, axis=1)
-        excess = weight[:, None] * np.exp(log_proba)
-        excess[rows, labels] -= weight
-        loss -= float(weight @ log_proba[rows, labels])
-        slopes += (excess * by_head).sum(), (excess * by_other).sum()
-    return loss, slopes
 
 
 def fit_temperature(
@@ -118,21 +93,6 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
     by_chance = (1 - p) / (L - 1)
     q = min((agreement - by_chance) / max(p - by_chance, np.finfo(float).eps), 0.98)
     return min(MOST_WEIGHT, float(np.exp(find_log_factor(evidence, q, LOG_WEIGHTS))))
-
-
-def fit_evidence(parts: Sequence[Weighed]) -> tuple[float, float]:
-    """The temperature and the weight of evidence that make labels most probable.
-
-    The evidence has mean 0 in each row and variance 1 over all.
-    """
-
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        a = float(np.exp(-parameters[0]))
-        value, slopes = measure_loss(parts, a, parameters[1])
-        return value, slopes * [-a, 1]
-
-    found = minimize(loss, [0.0, 0.1], jac=True, bounds=[LOG_WEIGHTS, (0, None)])
-    return float(np.exp(found.x[0])), float(found.x[1])
 
 
 def make_tfidf() -> FeatureUnion:

@@ -34,7 +34,7 @@ from rankshot.zeroshot.class_rankings import (
     weigh_sources,
 )
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.evidence import Weighed, center_evidence, fit_evidence, fit_temperature
+from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.metrics import Interval, class_interval, class_weights, reliability
 from rankshot.zeroshot.predicted_accuracy import (
     CONFIDENCE_ERROR,
@@ -53,8 +53,6 @@ GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
 """The settings that are tried by default."""
 ENOUGH_CLASSES = 20
 """With fewer rehearsed classes, temperatures of eight differed by a factor of three."""
-SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
-"""The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
 ENOUGH_TO_JUDGE = 50
@@ -94,8 +92,7 @@ class Trial:
     Attributes
     ----------
     what : str
-        In words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
-        ``"survey 1, WordNet 0.3"``.
+        In words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``.
     settings : Settings
     accuracy : Interval
         The mean accuracy, with an interval from resamples of classes.
@@ -141,7 +138,7 @@ class Forecast:
         What was rehearsed on.
     settings : Settings
         What was chosen: the weights of the sources, ``k``, ``decay``, whether to use a reference,
-        the temperature that calibrates, and the weight of evidence.
+        and the temperature that calibrates.
     trials : list of Trial
         All trials, in order; the first has the settings with which the rehearsal began.
     chosen : Trial
@@ -252,7 +249,7 @@ class Forecast:
     def _predict_by_confidence(self, head: WeightedMean) -> tuple[float, float] | None:
         """The accuracy as far as the confidence on the batch tells, and its standard error."""
         batch, tried = self.known.batch, self.chosen
-        if batch is None or {*self.new} != {*head.classes_} or tried.settings.evidence_weight:
+        if batch is None or {*self.new} != {*head.classes_}:
             return None
         own = [softmax(one.values / one.temperature, axis=1).max(axis=1) for one in tried.outcomes]
         weights = class_weights(np.concatenate([one.labels for one in tried.outcomes]))
@@ -316,7 +313,6 @@ def rehearse(
     search = _Search(settings, made)
     search.choose_source_weights()
     search.choose_settings(values)
-    search.choose_evidence()
     chosen = search.chosen
     outcomes, best = chosen.outcomes, chosen.settings
     before = made[0].fit(replace(best, temperature=None)).head_.temperature
@@ -324,8 +320,6 @@ def rehearse(
     after = fit_temperature(tables, TEMPERATURES)
     error = _calibration_error(outcomes, before), _calibration_error(outcomes, after)
     best = replace(best, temperature=after)
-    if search.has_evidence and best.evidence_weight is None:
-        best = replace(best, evidence_weight=0.0)
     if settings.has_gate:
         # A batch may have inputs of other classes, so its confidence does not tell the accuracy.
         known = replace(known, batch=None)
@@ -363,7 +357,6 @@ class _Search:
     def __init__(self, settings: Settings, folds: Sequence[Fold]) -> None:
         self.folds = folds
         self.trials: list[Trial] = []
-        self.has_evidence = all(fold.new.evidence is not None for fold in folds)
         settings = replace(settings, classes="new", none=False, batch=False, seen_loss=None)
         if any(len(fold.reference) < LEAST_INPUTS for fold in folds):
             settings = replace(settings, use_reference=False)
@@ -376,29 +369,14 @@ class _Search:
         self.chosen = self._evaluate("default settings", settings)
 
     def choose_source_weights(self) -> None:
-        """Try each source alone, then change one weight at a time while that is clearly better."""
-        names = tuple(self.chosen.settings.source_weights or ())
-        if len(names) < 2:
-            return
-        self._keep_if_better(
-            [self._weigh({name: float(name == only) for name in names}) for only in names], 2
-        )
-        before = None
-        while before is not self.chosen:
-            before = self.chosen
-            weights = dict(before.settings.source_weights or {})
-            changed = [weights | {name: step} for name in names for step in SOURCE_WEIGHTS]
-            self._keep_if_better([self._weigh(each) for each in changed if any(each.values())], 2)
-
-    def _weigh(self, weights: dict[str, float]) -> Trial:
-        """Try some weights of sources; the largest is 1."""
-        largest = max(weights.values())
-        weights = {source: weight / largest for source, weight in weights.items()}
-        used = {source or "no source": weight for source, weight in weights.items() if weight > 0}
-        what = ", ".join(f"{source} {weight:.2g}" for source, weight in used.items())
-        if len(used) == 1:
-            what = f"{next(iter(used))} alone"
-        return self._evaluate(what, replace(self.chosen.settings, source_weights=weights))
+        """Try each source alone."""
+        settings, names = self.chosen.settings, tuple(self.chosen.settings.source_weights or ())
+        tried = []
+        for only in names if len(names) > 1 else ():
+            weights = {name: float(name == only) for name in names}
+            alone = replace(settings, source_weights=weights)
+            tried.append(self._evaluate(f"{only or 'no source'} alone", alone))
+        self._keep_if_better(tried, 2)
 
     def choose_settings(self, grid: list[dict[str, object]]) -> None:
         """Try other settings, and no reference."""
@@ -414,45 +392,23 @@ class _Search:
             without = replace(self.chosen.settings, use_reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
 
-    def choose_evidence(self) -> None:
-        """Try evidence with the weight, and the temperature, that make the labels most probable."""
-        chosen = self.chosen
-        if not self.has_evidence or chosen.settings.evidence_weight is not None:
-            return
-        parts = []
-        for fold, one in zip(self.folds, chosen.outcomes, strict=True):
-            evidence, scale = center_evidence(fold.new.evidence_of(one.classes.tolist()))
-            weight = class_weights(one.labels)
-            parts.append(Weighed(one.values, evidence / scale, one.columns, weight))
-        temperature, own_weight = fit_evidence(parts)
-        settings = replace(chosen.settings, temperature=temperature, evidence_weight=own_weight)
-        # Accuracies are predicted from rankings and a reference, which has no such evidence.
-        self._keep_if_better([self._evaluate("with evidence", settings, alike=chosen)])
-
     def _keep_if_better(self, trials: list[Trial], n_errors: float = 1.0) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
         if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
 
-    def _evaluate(self, what: str, settings: Settings, alike: Trial | None = None) -> Trial:
-        """Measure one way to recognise the held-out classes; the same way only once.
-
-        The correlations of classes are those of the trial ``alike``, if it is there.
-        """
+    def _evaluate(self, what: str, settings: Settings) -> Trial:
+        """Measure one way to recognise the held-out classes; the same way only once."""
         for trial in self.trials:
             if trial.settings == settings:
                 return trial
         outcomes = []
-        for i, fold in enumerate(self.folds):
-            has_evidence = self.has_evidence and settings.evidence_weight
-            head = fold.fit(settings, fold.new if has_evidence else None)
+        for fold in self.folds:
+            head = fold.fit(settings)
             values = np.asarray(head.decision_function(fold.new), np.float64)
-            if alike is None:
-                # Without a reference, correlations are those over the inputs themselves.
-                others = fold.reference if len(fold.reference) > 1 else fold.new
-                correlations = correlate_classes(head, others)
-            else:
-                correlations = alike.outcomes[i].correlations
+            # Without a reference, correlations are those over the inputs themselves.
+            others = fold.reference if len(fold.reference) > 1 else fold.new
+            correlations = correlate_classes(head, others)
             temperature = head.head_.temperature
             own = Outcome(fold.labels, head.classes_, values, temperature, correlations)
             outcomes.append(own)
@@ -481,10 +437,10 @@ class Fold(NamedTuple):
     new: Scores
     labels: Labels
 
-    def fit(self, settings: Settings, evidence: Scores | None = None) -> WeightedMean:
+    def fit(self, settings: Settings) -> WeightedMean:
         """A head for the held-out classes."""
         reference = self.reference if settings.use_reference else None
-        return settings.make_estimator().fit(self.rankings, reference=reference, evidence=evidence)
+        return settings.make_estimator().fit(self.rankings, reference=reference)
 
 
 def make_folds(known: Known, n_folds: int | None = None) -> list[Fold]:

@@ -47,10 +47,7 @@ class Rehearsal(BaseEstimator):
     - chooses the weights of the sources, ``k``, ``decay`` and whether to use a reference. A change
       is made only if the accuracy increases by more than its standard error over the classes
       (twice the standard error for source weights, because more of them are tried);
-    - finds the temperature that calibrates the probabilities, and the weight of evidence from
-      another model, if the scores have evidence for the held-out classes;
-    - finds the weight of labelled examples, for which some inputs of the held-out classes are
-      used;
+    - finds the temperature that calibrates the probabilities;
     - predicts the accuracy on the new classes (`predict_accuracy`).
 
     `Knowledge.rehearse` does the same with what is known of some new classes.
@@ -124,7 +121,7 @@ class Rehearsal(BaseEstimator):
         X : Scores, or inputs of the ``estimator``
             Scores of inputs of seen classes that the classifier was not trained on: of the
             rehearsed classes, and of others for the reference. The scores need no columns for the
-            rehearsed classes; evidence from another model does. With an ``estimator``: its
+            rehearsed classes. With an ``estimator``: its
             training inputs. It is trained on a part of them, and never evaluated on inputs that it
             was trained on.
         y : array-like of names

@@ -22,9 +22,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 MAX_RANKINGS = 20_000
 """Up to this number of rankings the sum is computed by enumeration."""
-LEAST_PRODUCT = 1e-280
-"""Sums of products below this may have lost terms by underflow. They are computed again with
-logarithms, which takes longer."""
 
 
 class PosteriorSum(NamedTuple):
@@ -74,7 +71,9 @@ class SumOverRankings:
         """Log P(z|x) and the standard error of P(z|x), with one row per class."""
         if self._log_uniform is None:
             log_prob = log_softmax(self._scorers.log_prob(table), axis=1)
-            log_proba = multiply_logs(self._log_posteriors, log_prob.T)
+            # The largest terms are 1, so what underflows is below 1e-300.
+            with np.errstate(divide="ignore"):
+                log_proba = np.log(np.exp(self._log_posteriors) @ np.exp(log_prob.T))
             return log_proba, np.zeros(log_proba.shape)
         if table.pairs is not None:
             lists = [self._sample_by_pairs(row) for row in np.asarray(table.pairs, np.float64)]
@@ -111,19 +110,6 @@ class SumOverRankings:
         # Equation 13 has the scores as f, which is half the log-odds.
         model = BabingtonSmith.from_log_odds(2 * (f - f.T), items=self._items)
         return model.sample(n_samples, k, self._seed).codes.reshape(-1, k)
-
-
-def multiply_logs(a: Floats, b: Floats) -> Floats:
-    """Return log(exp(a) @ exp(b)): a product of matrices, and logarithms where that underflows."""
-    by_row, by_column = a.max(axis=1, keepdims=True), b.max(axis=0)
-    by_row = np.where(np.isneginf(by_row), 0.0, by_row)
-    product = np.exp(a - by_row) @ np.exp(b - by_column)
-    with np.errstate(divide="ignore"):
-        result = np.log(product) + by_row + by_column
-    for row in np.flatnonzero((product < LEAST_PRODUCT).any(axis=1)):
-        few = product[row] < LEAST_PRODUCT
-        result[row, few] = logsumexp(a[row][:, None] + b[:, few], axis=0)
-    return np.asarray(result)
 
 
 # ---- Samples of Plackett-Luce
