@@ -71,12 +71,11 @@ left = review.unlabelled()
 share = np.mean(review.predicted.labels[left] == truth[left])
 found = []
 for _ in range(200):
-    row = review.audit.next_row
+    row = review.next_row
     review.check(row, str(truth[row]))
-    audit = review.audit.describe()
+    audit = review.describe_audit()
     found.append((audit["n_correct"] / audit["n_checked"], audit["low"], audit["high"]))
 print(f"{found[-1][0]:.0%} correct, between {found[-1][1]:.0%} and {found[-1][2]:.0%}")
-print(f"{audit['more']:,} more checks would halve the interval")
 print(f"actually correct: {share:.0%} of {len(left):,} inputs")
 
 # %%

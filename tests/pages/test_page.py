@@ -3,9 +3,7 @@
 import re
 import sys
 from dataclasses import replace
-from importlib.resources import files
 
-import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
 from report_samples import EVALUATION, EXAMPLE, GALLERY, THUMBNAIL, summary
@@ -158,37 +156,6 @@ def test_long_names_are_shortened_with_a_tooltip():
     short = replace(short, comparison=None, evaluation=None)
     short = replace(short, gallery_choice="")
     assert len(render_report(short)) < 100_000
-
-
-# ---- Colours
-
-
-def luminance(color):
-    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
-
-
-def contrast(a, b):
-    dark, light = sorted(map(luminance, (a, b)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_contrast_is_enough_for_weak_eyes(mode):
-    """WCAG 2.2, level AA: 4.5 for text, 3 for marks."""
-    style = files("rankshot.web").joinpath("static/base.css").read_text("utf-8")
-    # The colours of the page and those of bars, each light and then dark.
-    chosen = re.findall(r":root \{([^}]*)\}", style)[["light", "dark"].index(mode) :: 2]
-    colors = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", "".join(chosen)))
-    assert len(colors) > 15
-    behind = [colors["paper"], colors["surface"]]
-    for text in ("ink", "muted", "accent", "good", "bad"):
-        assert min(contrast(colors[text], b) for b in behind) >= 4.5, text
-    assert min(contrast(colors[text], colors["tint"]) for text in ("ink", "muted", "accent")) >= 4.5
-    for mark in ("accent", "against", "ink"):
-        assert contrast(colors[mark], colors["surface"]) >= 3, mark
-        assert contrast(colors[mark], colors["track"]) >= 3, mark
 
 
 # ---- Files and errors

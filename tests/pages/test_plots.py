@@ -9,6 +9,9 @@ from rankshot.zeroshot.metrics import Interval
 from refusals import refuses
 
 NAMES = ["cat", "dog", "fox"]
+VOTES = rs.PlackettLuce.from_worths(dict(zip("abcde", range(1, 6), strict=True))).sample(
+    40, random_state=0
+)
 HOSTILE = '</b>"$x{$ id=" 猫\x1b'
 
 
@@ -23,10 +26,6 @@ def names_at(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
-def texts_of(axes):
-    return [text.get_text() for text in axes.texts]
-
-
 def assert_inside(display):
     """All of the plot is inside the figure."""
     figure = display.figure_
@@ -38,28 +37,8 @@ def assert_inside(display):
     assert box.y1 <= height + 0.01
 
 
-def assert_readable(axes, *names):
-    """No two names of an axis overlap, and none leaves the plot."""
-    axes.figure.draw_without_rendering()
-    for axis in names:
-        boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
-        for i, box in enumerate(boxes):
-            assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-        assert min(min(box.x0, box.y0) for box in boxes) >= -1
-
-
-def make_votes(n_items, n=40):
-    names = [
-        f"item {i}" if i % 3 else f"{i}: a long name of more than 32 letters"
-        for i in range(n_items)
-    ]
-    worths = np.exp(np.random.default_rng(n_items).normal(size=n_items))
-    model = rs.PlackettLuce.from_worths(dict(zip(names, worths, strict=True)))
-    return model.sample(n, random_state=0)
-
-
 def test_worths_have_comparison_intervals():
-    board = rs.leaderboard(make_votes(5), random_state=0)
+    board = rs.leaderboard(VOTES, random_state=0)
     axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
@@ -69,13 +48,6 @@ def test_worths_have_comparison_intervals():
     # The best is at the top.
     assert axes.yaxis.get_inverted()
     assert axes.get_xlabel() == "log-worth, with 95% comparison intervals"
-
-
-def test_names_are_readable():
-    board = rs.leaderboard(make_votes(10), n_draws=10, random_state=0)
-    axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
-    assert len(names_at(axes.yaxis)) == 10
-    assert_readable(axes, axes.yaxis)
 
 
 def test_rankings_are_side_by_side():
@@ -117,7 +89,6 @@ def test_discs_are_the_bins_and_their_numbers(rng):
             counts.append(int(inside.sum()))
     discs = display.ax_.collections[0]
     np.testing.assert_allclose(discs.get_offsets(), wanted)
-    assert texts_of(display.ax_) == [str(count) for count in counts]
     # The area of a disc is proportional to the number of its inputs.
     np.testing.assert_allclose(
         discs.get_sizes() / max(discs.get_sizes()), np.array(counts) / max(counts)

@@ -76,9 +76,11 @@ def build_pages(n_new):
     return render_report(known), render_report(unknown)
 
 
-@pytest.mark.parametrize("name", ["few", "unknown"])
-def test_a_report_is_accessible_folded_and_open(open_page, pages, name):
-    page = open_page()
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("few", "light"), ("few", "dark"), ("unknown", "light")]
+)
+def test_a_report_is_accessible_folded_and_open(open_page, pages, name, scheme):
+    page = open_page(color_scheme=scheme)
     page.set_content(pages[name])
     check(page)
     page.evaluate(OPEN)

@@ -103,8 +103,7 @@ def test_the_next_step_names_classes_that_are_confused_once():
     both = evaluate(truth, names[swapped], np.eye(3)[swapped], names.tolist())
     assert suggest_step(both).endswith(": octopus and squid.")
     right = evaluate(truth, truth, np.eye(3)[np.repeat([0, 1, 2], 40)], names.tolist())
-    steps = {suggest_step(one) for one in (both, right, FOUND, COUNTED)}
-    assert len(steps) == 4
+    assert suggest_step(right) != suggest_step(COUNTED)
 
 
 # ---- Sections

@@ -181,20 +181,6 @@ def test_an_audit_by_requests(served):
     assert served.client.read("/api/state")["last_audit"]["n_checked"] == 1
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(served, monkeypatch):
-    import os
-
-    def fail(_handle):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", fail)
-        reply = served.client.post_json("/api/labels", {"labels": [[8, "cat"]]})
-    assert (reply.status, "No space left" in reply.text) == (507, True)
-    assert served.review.labels == {}
-    assert served.client.post_json("/api/labels", {"labels": [[8, "cat"]]}).status == 200
-
-
 def test_files_to_take_away(served, tmp_path):
     served.client.post_json("/api/classes", {"name": "quokka"})
     labels = [[10, "cat"], [11, "quokka"], [12, "none of these"]]

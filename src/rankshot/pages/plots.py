@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -236,16 +235,13 @@ class RankingsDisplay(Display):
 
 
 def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
-    """Return items and their texts, at most ``k``; the last says how many of a tie are cut off."""
+    """Return the first ``k`` items and their texts."""
     groups = [group if isinstance(group, list) else [group] for group in order]
-    cells = [
+    return [
         (item, ("= " if len(group) > 1 else "") + shorten(item, CELL_LETTERS))
         for group in groups
         for item in group
-    ]
-    ends = accumulate(len(group) for group in groups)
-    end = next((end for end in ends if end >= k), len(cells))
-    return cells[:k] if end <= k else [*cells[: k - 1], ("", f"= {end - k + 1:,} more")]
+    ][:k]
 
 
 def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]:
@@ -254,7 +250,7 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
     for column in columns:
         for place, (item, _) in enumerate(column):
             places.setdefault(item, []).append(place)
-    shared = [item for item in places if item and len(places[item]) > 1]
+    shared = [item for item in places if len(places[item]) > 1]
     shared.sort(key=lambda item: (-len(places[item]), sum(places[item]), item))
     return dict(zip(shared, COLOURS, strict=False))
 
@@ -326,9 +322,8 @@ class ReliabilityDisplay(Display):
     """A reliability diagram: the accuracy of predictions against their confidence, in bins.
 
     The confidence of a prediction is the largest probability of its input. A calibrated classifier
-    has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc,
-    and the number next to it, show the number of inputs in the bin. Use `from_predictions` to make
-    one.
+    has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc
+    shows the number of inputs in the bin. Use `from_predictions` to make one.
 
     Parameters
     ----------
@@ -394,19 +389,7 @@ class ReliabilityDisplay(Display):
         ax.plot(x, y, color=COLOURS[0], linewidth=1, label=label)
         size = np.maximum(LARGEST_DISC * np.sqrt(count / count.max()), SMALLEST_DISC)
         ax.scatter(x, y, size**2, color=COLOURS[0], alpha=0.6)
-        for at, n, diameter in zip(zip(x, y, strict=True), count, size, strict=True):
-            below = at[1] < at[0]
-            offset = (-1 if below else 1) * (diameter / 2 + 3)
-            ax.annotate(
-                f"{n:,}",
-                at,
-                (0, offset),
-                textcoords="offset points",
-                ha="center",
-                va="top" if below else "bottom",
-                fontsize=7,
-            )
-        ax.set(xlim=(-0.02, 1.05), ylim=(-0.08, 1.08), xlabel="confidence", ylabel="accuracy")
+        ax.set(xlim=(-0.02, 1.05), ylim=(-0.02, 1.05), xlabel="confidence", ylabel="accuracy")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter("{x:.0%}")
         ax.set_aspect("equal")

@@ -253,21 +253,13 @@ def suggest_step(result: Evaluation | PredictionOverview, audited: Interval | No
         if audited is not None:
             return "Label more inputs to increase the accuracy, and check another random sample."
         return "Check some predictions that are drawn at random, to measure the accuracy."
-    lines = [line for line in format_classes(result) if line.times]
-    low = [
-        line
-        for line in lines
-        if wilson_interval(round(line.accuracy * line.inputs), line.inputs).high
-        < result.accuracy.estimate
-    ][:3]
-    if not lines:
+    confused = find_largest_confusions(result)
+    if not confused:
         return "No class was confused with another: check more inputs to narrow the interval."
-    if not low:
-        return "Label some inputs. No class is clearly less accurate than the others."
     # Two classes that are confused with each other are named once.
-    pairs = dict.fromkeys(tuple(sorted([line.name, line.confused_with[0]])) for line in low)
+    pairs = dict.fromkeys(tuple(sorted(result.classes[i] for i in pair)) for pair in confused)
     what = "Label a few inputs of these classes, or add rankings that contrast them"
-    return f"{what}: {'; '.join(map(' and '.join, pairs))}."
+    return f"{what}: {'; '.join(map(' and '.join, list(pairs)[:3]))}."
 
 
 # ---- Sections

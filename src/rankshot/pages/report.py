@@ -50,14 +50,8 @@ SimilarPair = tuple[str, str, float]
 
 def write_lead(*, with_examples: bool = False, with_evidence: bool = False) -> str:
     """Say how the classifier knows the new classes."""
-    more = [
-        text
-        for text, is_used in (
-            ("a few labelled examples", with_examples),
-            ("the scores of another model", with_evidence),
-        )
-        if is_used
-    ]
+    more = ["a few labelled examples"] * with_examples
+    more += ["the scores of another model"] * with_evidence
     lack = "was not trained on" if more else "has no training example of"
     rankings = "rankings of the classes that it was trained on, the seen classes"
     known = " and by ".join([rankings, *more])

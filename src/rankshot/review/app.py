@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
@@ -131,83 +131,69 @@ def create_app(
         most_bytes=MOST_BYTES,
         hosts=hosts,
     )
-    app.routes.extend(Routes(review, inputs, results, require_secret(token), templates).router())
-    add_files(app, "/static/{name}", static)
 
     @app.exception_handler(RankshotError)
     def show_error(request: Request, error: RankshotError) -> Response:
         status = {GoneError: 409, OutputError: 507}.get(type(error), 422)
         return refuse(request, RefusedError(status, str(error)))
 
+    def show_page() -> Response:
+        names = {"items": sorted(review.learner.items), "files": results.names}
+        return HTMLResponse(templates.get_template("review.html").render(**names))
+
+    locked = APIRouter(dependencies=[Depends(_lock(app, require_secret(token), show_page))])
+    _add_data(locked, review, inputs)
+    _add_changes(locked, review)
+    _add_media(locked, inputs, results)
+    app.include_router(locked)
+    add_files(app, "/static/{name}", static)
     return app
 
 
-class Routes:
-    """All routes, behind a token."""
+def _lock(
+    app: FastAPI, secret: str, show_page: Callable[[], Response]
+) -> Callable[[Request], None]:
+    """Add the page, where a token in the address becomes a cookie; return what asks for this."""
+    name = COOKIE + sha256(secret.encode()).hexdigest()[:8]
+    attempts = RateLimit(ATTEMPTS)
 
-    def __init__(
-        self, review: Review, inputs: ShownInputs, results: Results, token: str, templates: Any
-    ) -> None:
-        self._review = review
-        self._inputs = inputs
-        self._results = results
-        self._listing = Listing(review, inputs)
-        self._token = token
-        self._cookie = COOKIE + sha256(token.encode()).hexdigest()[:8]
-        self._templates = templates
-        self._attempts = RateLimit(ATTEMPTS)
-
-    def router(self) -> list[Any]:
-        """Return all routes."""
-        router = APIRouter()
-        router.get("/")(self.page)
-        locked = APIRouter(dependencies=[Depends(self.require_cookie)])
-        locked.get("/api/state")(self.state)
-        locked.get("/api/rows")(self.rows)
-        locked.get("/api/explanation/{row}")(self.explanation)
-        locked.post("/api/labels")(self.set_labels)
-        locked.post("/api/classes")(self.add_class)
-        locked.post("/api/audit")(self.change_audit)
-        locked.get("/images/{row}")(self.image)
-        locked.get("/sounds/{row}")(self.sound)
-        locked.get("/files/{name}")(self.file)
-        router.include_router(locked)
-        return router.routes
-
-    # ---- Access
-
-    def require_cookie(self, request: Request) -> None:
+    def require_cookie(request: Request) -> None:
         """Refuse a request without the cookie."""
-        if not are_equal(self._token, request.cookies.get(self._cookie, "")):
+        if not are_equal(secret, request.cookies.get(name, "")):
             raise RefusedError(403, "token")
 
-    def page(self, request: Request, token: str = "") -> Response:
-        """Return the page; the token in the address becomes a cookie."""
+    @app.get("/")
+    def page(request: Request, token: str = "") -> Response:
         if not token:
-            self.require_cookie(request)
-            values = {"items": sorted(self._review.learner.items), "files": self._results.names}
-            return HTMLResponse(self._templates.get_template("review.html").render(**values))
-        if not is_secret(request, token, self._token, self._attempts):
+            require_cookie(request)
+            return show_page()
+        if not is_secret(request, token, secret, attempts):
             raise RefusedError(403, "token")
         response = RedirectResponse("./", 303)
-        cookie, token = self._cookie, self._token
-        set_cookie(response, request, cookie, token, max_age=COOKIE_SECONDS, samesite="strict")
+        set_cookie(response, request, name, secret, max_age=COOKIE_SECONDS, samesite="strict")
         return response
 
-    # ---- Data: not by FastAPI's encoder, which visits every value of long lists
+    return require_cookie
 
-    def state(self) -> JSONResponse:
-        """Return the state of the review."""
-        return JSONResponse(self._review.describe())
 
-    def rows(self, asked: Annotated[Query, Parameter()]) -> JSONResponse:
+def _add_data(router: APIRouter, review: Review, inputs: ShownInputs) -> None:
+    """Add what the page asks for; not by FastAPI's encoder, which visits every value of a list."""
+    listing = Listing(review, inputs)
+
+    @router.get("/api/state")
+    def state() -> JSONResponse:
+        return JSONResponse(review.describe())
+
+    @router.get("/api/rows")
+    def rows(asked: Annotated[Query, Parameter()]) -> JSONResponse:
         """Return one page of inputs, or only those that the page has already."""
-        return JSONResponse(self._listing.find(asked))
+        return JSONResponse(listing.find(asked))
 
-    def explanation(self, row: int) -> JSONResponse:
+    @router.get("/api/explanation/{row}")
+    def explanation(row: int) -> JSONResponse:
         """Return why an input is predicted to have its class."""
-        scores = self._review.learner.scores[[self._require_row(row)]]
-        why = explain(self._review.predicted.head, scores)[0]
+        scores = review.learner.scores[[inputs.require_row(row)]]
+        why = explain(review.predicted.head, scores)[0]
         tables = format_contributions(why)
         if others := format_alternatives(why):
             tables.append({"caption": "Probabilities of other classes", "bars": others, "note": ""})
@@ -215,49 +201,53 @@ class Routes:
             table["bars"] = [bar._asdict() for bar in table["bars"]]
         return JSONResponse({"target": why.target, "rival": why.rival, "tables": tables})
 
-    def set_labels(self, sent: SentLabels) -> dict[str, int]:
-        """Save labels; the answer comes when they are on disk."""
-        self._review.set_labels(dict(sent.labels))
+
+def _add_changes(router: APIRouter, review: Review) -> None:
+    """Add what a person does: the answer comes when it is on disk."""
+
+    @router.post("/api/labels")
+    def set_labels(sent: SentLabels) -> dict[str, int]:
+        review.set_labels(dict(sent.labels))
         return {"n_saved": len(sent.labels)}
 
-    def add_class(self, sent: SentClass) -> dict[str, str]:
-        """Save a new class."""
-        return {"name": self._review.add_class(sent.name, sent.ranking)}
+    @router.post("/api/classes")
+    def add_class(sent: SentClass) -> dict[str, str]:
+        return {"name": review.add_class(sent.name, sent.ranking)}
 
-    def change_audit(self, sent: SentAudit) -> dict[str, object]:
+    @router.post("/api/audit")
+    def change_audit(sent: SentAudit) -> dict[str, object]:
         """Open, continue or close the audit."""
-        review = self._review
-        {
-            "open": lambda: review.open_audit(secrets.randbits(63)),
-            "check": lambda: review.check(sent.row, sent.label),
-            "undo": review.undo_check,
-            "close": review.close_audit,
-        }[sent.action]()
+        if sent.action == "open":
+            review.open_audit(secrets.randbits(63))
+        elif sent.action == "check":
+            review.check(sent.row, sent.label)
+        elif sent.action == "undo":
+            review.undo_check()
+        else:
+            review.close_audit()
         return {"audit": review.describe_audit()}
 
-    # ---- Media and files
 
-    def image(self, row: int, *, large: bool = False) -> Response:
+def _add_media(router: APIRouter, inputs: ShownInputs, results: Results) -> None:
+    """Add images, sounds, and the files that a review gives."""
+
+    @router.get("/images/{row}")
+    def image(row: int, *, large: bool = False) -> Response:
         """Return an image, small for the grid or larger."""
-        read = self._inputs.read_image if large else self._inputs.read_thumbnail
-        image = read(self._require_row(row))
-        return Response(image.data, media_type=image.media_type, headers=KEPT)
+        shown = (inputs.read_image if large else inputs.read_thumbnail)(inputs.require_row(row))
+        return Response(shown.data, media_type=shown.media_type, headers=KEPT)
 
-    def sound(self, row: int) -> Response:
-        """Return a sound file."""
-        file, kind = self._inputs.find_sound(self._require_row(row))
+    @router.get("/sounds/{row}")
+    def sound(row: int) -> Response:
+        file, kind = inputs.find_sound(inputs.require_row(row))
         return FileResponse(file, media_type=kind, headers=KEPT)
 
-    def file(self, name: str) -> Response:
+    @router.get("/files/{name}")
+    def file(name: str) -> Response:
         """Write one of the results, and return it."""
-        if name not in self._results.names:
+        if name not in results.names:
             raise RefusedError(404, "no_file")
-        return FileResponse(self._results.write(name), filename=name)
-
-    def _require_row(self, row: int) -> int:
-        if row not in range(len(self._review.ids)):
-            raise RefusedError(404, "no_page")
-        return row
+        return FileResponse(results.write(name), filename=name)
 
 
 # ---- Which inputs the page shows, and in what order: groups, filters, pages
@@ -305,8 +295,8 @@ class Listing:
         """Return one page of inputs, and how many there are."""
         predicted = self._review.predicted
         if query.only:
-            rows = np.array(query.only.split(","), int)
-            return {"rows": [self.describe(row) for row in rows[rows < len(self._searched)]]}
+            some = [row for row in map(int, query.only.split(",")) if row < len(self._searched)]
+            return {"rows": list(map(self.describe, some))}
         rows = predicted.order if query.order == "groups" else self._find_useful(predicted)
         rows = self._filter(rows, query, predicted)
         n_pages = max(1, -(-len(rows) // PAGE))
@@ -316,7 +306,7 @@ class Listing:
             "page": page,
             "n_pages": n_pages,
             "version": self._review.version,
-            "rows": [self.describe(row) for row in rows[page * PAGE : (page + 1) * PAGE]],
+            "rows": list(map(self.describe, rows[page * PAGE : (page + 1) * PAGE].tolist())),
         }
 
     def _find_useful(self, predicted: Predicted) -> Rows:
@@ -333,12 +323,11 @@ class Listing:
         # As it is shown, in whole percents.
         proba = predicted.proba[rows].round(2)
         keep = (proba >= query.least) & (proba <= query.most)
-        if query.labelled is not None or query.name:
-            chosen = np.array([labels.get(row, "") for row in rows.tolist()], object)
-            if query.labelled is not None:
-                keep &= (chosen != "") == query.labelled
-            if query.name:
-                keep &= np.where(chosen == "", predicted.labels[rows], chosen) == query.name
+        chosen = np.array([labels.get(row, "") for row in rows.tolist()], object)
+        if query.labelled is not None:
+            keep &= (chosen != "") == query.labelled
+        if query.name:
+            keep &= np.where(chosen == "", predicted.labels[rows], chosen) == query.name
         rows = rows[keep]
         if wanted := query.text.casefold():
             rows = rows[[wanted in self._searched[row] for row in rows.tolist()]]
@@ -348,7 +337,7 @@ class Listing:
         """Return an input, its prediction and its label, for the page."""
         review, predicted = self._review, self._review.predicted
         return {
-            "row": int(row),
+            "row": row,
             "id": review.ids[row],
             "label": str(predicted.labels[row]),
             "proba": float(predicted.proba[row]),

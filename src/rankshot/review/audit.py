@@ -79,25 +79,6 @@ def _log_probability(correct: int, checked: Checked) -> float:
     return of_correct + of_wrong - lgamma(n + 1) + lgamma(n - t + 1)
 
 
-def count_more(checked: Checked) -> int:
-    """Count the further checks that would make the interval half as wide.
-
-    It is assumed that the share of correct predictions stays as it is.
-    """
-
-    def width(n_checked: int) -> float:
-        n_correct = round(checked.n_correct / max(checked.n_checked, 1) * n_checked)
-        low, high = confidence_sequence(Checked(n_correct, n_checked, checked.n_inputs))
-        return high - low
-
-    wanted = width(checked.n_checked) / 2
-    few, many = checked.n_checked, checked.n_inputs
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if width(middle) <= wanted else (middle, many)
-    return many - checked.n_checked
-
-
 class Audit(NamedTuple):
     """Inputs in random order, and the predictions of the moment when an audit was opened.
 
@@ -120,7 +101,6 @@ def describe_audit(audit: Audit, judged: Sequence[str]) -> dict[str, Any]:
         **checked._asdict(),
         "low": low,
         "high": high,
-        "more": count_more(checked) if 0 < n < len(names) else None,
         "unchecked": sorted({*names.tolist()} - {*names[:n].tolist()}),
         "row": int(audit.order[n]) if n < len(names) else None,
     }

@@ -87,6 +87,12 @@ class ShownInputs:
         """The ids of inputs of which only the scores can be shown."""
         return [name for name, value in zip(self.ids, self.values, strict=True) if value is None]
 
+    def require_row(self, row: int) -> int:
+        """Return the number of an input, or raise an error if there is none."""
+        if row not in range(len(self.ids)):
+            raise InputError("row", row, f"is not one of the {len(self.ids):,} inputs")
+        return row
+
     def has_changed(self, row: int) -> bool:
         """Return whether an input is another one than when it was scored, or has been removed."""
         value, digest = self.values[row], self._hashes.get(self.ids[row])

@@ -336,9 +336,9 @@ function describeAudit() {
   if (found?.n_checked) {
     const { n_correct: right, n_checked: n, low, high, n_inputs: all } = found;
     text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct (95% interval: ${percent(low)} to ${percent(high)}), from ${n} of ${all.toLocaleString('en')} inputs, drawn at random.`;
-    advice = audit?.more ? `${format(found.more, 'more check')} would halve the interval. ` : '';
+    advice = '';
     const names = found.unchecked.slice(0, 10).join(', ');
-    if (names) advice += `Not checked: predictions of ${names}${found.unchecked.length > 10 ? ' …' : ''}.`;
+    if (names) advice = `Not checked: predictions of ${names}${found.unchecked.length > 10 ? ' …' : ''}.`;
   }
   for (const [id, said] of [['estimate', text], ['advice', advice]]) {
     if (find(id).textContent !== said) find(id).textContent = said;
