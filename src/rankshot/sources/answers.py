@@ -1,14 +1,13 @@
-"""Answers of language models: one list from an endpoint, or many lists from a chat window.
+"""Answers of language models, from an endpoint or copied from a chat window.
 
-`parse_answer` is strict: an endpoint can be asked again. `read_answers` takes what a person has
-copied from a chat window, and reports all that it left out.
+`read_answers` reports all that it left out or corrected, so that an endpoint can be asked again.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,13 @@ from rankshot.core.errors import (
     NO_VALUE,
     InputError,
     join_some,
-    short_repr,
     suggest_name,
 )
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import NameMatcher
 from rankshot.sources.prompts import PROMPT_END, choose_length
+from rankshot.sources.wordnet_nouns import suggest_noun
 
 MAX_BROKEN_LISTS = 100
 """The search stops after this number of brackets that start no list, to bound its time."""
@@ -44,26 +43,6 @@ EXPECTED = (
     'expected JSON such as {"cat": ["tiger", "fox"]}, or the name of each new class with a '
     "numbered or bulleted list below it, or one name per line"
 )
-
-
-def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
-    """Items in the one ranking of an answer, in their original spelling.
-
-    Text around the list is ignored. So are differences in case, in the separators of words and
-    between singular and plural, unless a name then fits two items.
-    """
-    found = [value for _, _, value in find_json(text) if isinstance(value, list)]
-    if len(found) != 1:
-        raise InputError("answer", text, f"must have one complete JSON list; it has {len(found)}")
-    matcher = NameMatcher(items)
-    matches = [matcher.match(name) if type(name) is str else [] for name in found[0]]
-    unknown = [name for name, match in zip(found[0], matches, strict=True) if len(match) != 1]
-    order = [match[0] for match in matches if len(match) == 1]
-    if unknown or not len(order) == len({*order}) == k:
-        odd = f", and {join_some(map(short_repr, unknown))}" if unknown else ""
-        problem = f"must have {k} items, each once; it has {len({*order})} of {len(order)}{odd}"
-        raise InputError("answer", text, problem)
-    return order
 
 
 @dataclass(frozen=True)
@@ -134,7 +113,7 @@ def read_answers(text: str, targets: Iterable[object], items: Iterable[object], 
     for each in lists:
         if each.target is not None:
             by_target.setdefault(each.target, []).append(each.names)
-    others = [each for each in lists if each.target is None and len(each.names) > 1]
+    others = [each for each in lists if each.target is None and len(each.names) >= min(k, 2)]
     # An answer about one class alone need not name it.
     if len(targets) == len(others) == 1 and not by_target:
         by_target[targets[0]] = [others.pop().names]
@@ -182,8 +161,10 @@ def _find_item(name: str, matcher: NameMatcher) -> tuple[str | None, str]:
     # A word in parentheses distinguishes classes of one name, such as crane (bird).
     start = f"{forms[-1].casefold()} ("
     matches = matches or [item for item in matcher.names if item.casefold().startswith(start)]
-    if not matches and len(matches := matcher.match_misspelt(forms[-1])) == 1:
-        return matches[0], f"{forms[-1]!r} is read as {matches[0]!r}"
+    if not matches and (noun := suggest_noun(forms[-1])):
+        matches = matcher.match(noun)
+        if len(matches) == 1:
+            return matches[0], f"{forms[-1]!r} is read as {matches[0]!r}"
     if len(matches) == 1:
         return matches[0], ""
     if matches:
@@ -354,6 +335,8 @@ class AnswerReader:
     def _read_json(self, value: Any) -> None:
         """Add a list to the one that has been begun, or the lists of an object."""
         if isinstance(value, list):
+            if self.lists[-1].names:
+                self.lists.append(AnswerList(self.lists[-1].label, self.lists[-1].target))
             self.lists[-1].names += value if _are_names(value) else []
             return
         for key, names in value.items():

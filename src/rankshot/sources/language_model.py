@@ -28,7 +28,7 @@ from rankshot.core.validation import (
     shuffle_names,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.answers import parse_answer
+from rankshot.sources.answers import read_answers
 from rankshot.sources.prompts import (
     BYTES_PER_TOKEN,
     as_json,
@@ -184,14 +184,13 @@ class LanguageModel:
     ask: Ask | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        # As Python's own int and float: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
-        least_of = {"raters": 1, "seed": 0, "max_retries": 0, "parallel": 1}
-        for name, lowest in (least_of | ({} if self.k is None else {"k": 1})).items():
-            whole = require_whole_number(name, getattr(self, name), least=lowest)
-            object.__setattr__(self, name, whole)
-        for name, least in {"temperature": 0, "timeout": 0.001}.items():
-            number = require_number(name, getattr(self, name), least=least, below=inf)
-            object.__setattr__(self, name, number)
+        for name, least in {"raters": 1, "seed": 0, "max_retries": 0, "parallel": 1}.items():
+            require_whole_number(name, getattr(self, name), least=least)
+        require_number("timeout", self.timeout, least=0.001, below=inf)
+        # As Python's own numbers: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
+        object.__setattr__(self, "seed", int(self.seed))
+        number = require_number("temperature", self.temperature, least=0, below=inf)
+        object.__setattr__(self, "temperature", number)
         # The message shows nothing of an address, which may hold a password.
         if self.base_url is not None and not re.fullmatch(r"https?://[^@?#\s]+", self.base_url):
             raise InputError(
@@ -299,11 +298,10 @@ class LanguageModel:
                 text = ask(prompt)
             except RankshotError as error:
                 raise RankshotError(f"{who}: {error}{_describe_log(log)}") from None
-            try:
-                ranking = parse_answer(text, question["items"], question["k"])
-            except InputError as error:
-                fault = error.rule
-            else:
+            found = read_answers(text, [question["target"]], question["items"], question["k"])
+            ranking = found.orders.get(question["target"], [])
+            fault = "; ".join(found.notes)
+            if not fault:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
                 details = {"source": self.model, "asked": asked, "time": time}
                 log.add(question, {"ranking": ranking, **details})

@@ -211,8 +211,8 @@ def rank_names(
     if source is None:
         chosen: list[Any] = []
     else:
-        is_one = isinstance(source, str) or not isinstance(source, Sequence)
-        chosen = [source] if is_one else list(source)
+        is_several = isinstance(source, Sequence) and not isinstance(source, str)
+        chosen = [*source] if is_several else [source]  # type: ignore[misc]
     found = [_rank(each, names, labels, look_up, k) for each in chosen]
     open_names = _list_unranked(names, found)
     if open_names and all(str(each).partition(":")[0] == ANSWERS for each in chosen):

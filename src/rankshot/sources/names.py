@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
@@ -76,11 +77,6 @@ class NameMatcher:
     def match(self, name: str) -> list[str]:
         """Return the class that a name means; none, or several, if that cannot be said."""
         return [self.names[row] for row in self.find_rows(name)]
-
-    def match_misspelt(self, name: str) -> list[str]:
-        """Return the class that a misspelt name may mean; see `find_misspellings`."""
-        noun = suggest_noun(name)
-        return [] if noun is None else self.match(noun)
 
     def find_rows(self, name: str) -> list[int]:
         """Return the numbers of the classes that a name may mean."""
@@ -415,16 +411,12 @@ def _read_structure(path: Path) -> object:
         text = "".join(line for _, line in decode_lines(stream, path))
     is_json = path.suffix.lower() == ".json"
     if is_json or text.lstrip()[:1] in {"[", "{"}:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            problem = error
-        try:
-            # The list of ImageNet's classes that is copied most is a dictionary of Python.
-            return ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            if is_json:
-                raise InputError("source", str(path), f"is not JSON ({problem})") from None
+        # The list of ImageNet's classes that is copied most is a dictionary of Python.
+        for parse in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return parse(text.strip())
+        if is_json:
+            raise InputError("source", str(path), "is not JSON")
     return [name for _, name in iterate_names(path)]
 
 
@@ -518,23 +510,16 @@ def _tell_apart(
         _distinguish(name, words, label.synset)
         for name, words, label in zip(names, synonyms, labels, strict=True)
     ]
-    while shared := _find_shared(found, labels):
-        words = {i: word for i in shared if (word := next(more[i], None)) is not None}
-        if not words:
-            break
+    while words := {
+        i: word for i in _find_shared(found, labels) if (word := next(more[i], None)) is not None
+    }:
         for i, word in words.items():
             found[i] = f"{names[i]} ({word})"
     if len(set(found)) < len(found):
-        name = Counter(found).most_common(1)[0][0]
-        same = [i for i, other in enumerate(found) if other == name]
-        places = " and ".join(str(i + 1) for i in same)
-        raise InputError(
-            "source",
-            labels[same[0]].given,
-            f"is listed more than once (names {places} of {len(found)}), and nothing "
-            "distinguishes the classes",
-            hint="give each its own name, or its WordNet id, as in 'n02012849 crane'",
-        )
+        given = labels[found.index(Counter(found).most_common(1)[0][0])].given
+        problem = "is listed more than once, and nothing distinguishes the classes"
+        hint = "give each its own name, or its WordNet id, as in 'n02012849 crane'"
+        raise InputError("source", given, problem, hint=hint)
     return tuple(found)
 
 
@@ -569,10 +554,6 @@ def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator
             f"{format_count(len(odd), 'class')} with a placeholder such as {odd[0]!r} instead of a "
             "name: no source knows it. Give the real names"
         )
-    if odd := [
-        label.given for label in labels if label.synset is None and _ID.fullmatch(label.given)
-    ]:
-        yield f"WordNet 3.0 has no noun {quote_names(odd, 4)}: kept as names"
 
 
 # ---- The words of a name
@@ -638,15 +619,13 @@ def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
         problem = ""
         if name not in known:
             problem = f"is not a class{suggest_name(name, known)}"
-        elif name in look_up:
-            problem = "occurs twice"
-        elif not words:
-            problem = "has no words to look up"
-        elif is_sense(words):
-            with prefix_errors(where):
-                load_nouns().synset(words)
+        elif name in look_up or not words:
+            problem = "occurs twice" if words else "has no words to look up"
         if problem:
             raise InputError("class", name, problem, where)
+        if is_sense(words):
+            with prefix_errors(where):
+                load_nouns().synset(words)
         look_up[name] = words
     return look_up
 
@@ -676,8 +655,7 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     nouns, names = load_nouns(), as_names(names, "names")
     lemmas = [lemma for name in names for lemma in nouns.spellings(name)[:1]]
     meant = [sense for lemma in lemmas for sense in nouns.senses(lemma)]
-    suggestions = {name: suggest_noun(name, meant) for name in names}
-    return {name: noun for name, noun in suggestions.items() if noun is not None}
+    return {name: noun for name in names if (noun := suggest_noun(name, meant)) is not None}
 
 
 def choose_rehearsed(

@@ -115,7 +115,7 @@ class Question:
 
 
 def make_question(
-    question: str | Question, inputs: str | None = None, classes: Sequence[str] = ()
+    question: str, inputs: str | None = None, classes: Sequence[str] = ()
 ) -> Question:
     """Return one of the questions of rankshot, or the user's own, after a check of its fields.
 
@@ -123,8 +123,6 @@ def make_question(
     template that has the field {inputs} needs them. ``classes`` are all that are asked about: the
     question ``contrast`` names them.
     """
-    if isinstance(question, Question):
-        return question
     text, order, usual = TEXTS.get(question, (question, None, ""))
     if question == "contrast" and len(classes) == 1:
         raise InputError(
@@ -180,7 +178,7 @@ def make_prompts(
     targets: Iterable[Any] | Mapping[str, Sequence[str]],
     items: Iterable[Any],
     *,
-    question: str | Question = "images",
+    question: str = "images",
     inputs: str | None = None,
     k: int | None = None,
     raters: int = 4,
@@ -254,7 +252,7 @@ def make_prompts(
                 hint="give fewer seen classes, or raise the limit if the model accepts it",
             )
         # As few prompts as possible, of about the same length.
-        count = max(count_tokens(some) // (limit - fixed), 1)
+        count = 1
         while max(map(count_tokens, parts := _divide(shuffled, count))) > limit - fixed:
             count += 1
         for i, part in enumerate(parts, 1):

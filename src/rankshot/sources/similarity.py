@@ -132,11 +132,8 @@ class Similarity:
         known = self.values[np.isfinite(self.values)]
         if known.size == 0:
             return self
-        # In units of the largest value, so that no difference overflows.
-        unit = float(np.abs(known).max()) or 1.0
-        low, high = float(known.min()) / unit, float(known.max()) / unit
-        shares = self.values / unit
-        values = (shares - low) / (high - low) if high > low else shares * 0 + 1
+        low, high = float(known.min()), float(known.max())
+        values = (self.values - low) / (high - low) if high > low else self.values * 0 + 1
         return Similarity(values, self.targets, self.items, self.source, self.notes)
 
     def select(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
@@ -226,14 +223,13 @@ def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
     >>> rs.sources.geometric_mean([one, two]).values.round(3)
     array([[0.25 , 0.707, 0.707]])
     """
-    logs = _merge_tables(tables, "geometric mean", lambda scaled: np.log(_replace_zeros(scaled)))
+
+    def take_logs(scaled: Floats) -> Floats:
+        least = np.min(scaled, where=scaled > 0, initial=2.0) / 2
+        return np.log(np.where(scaled == 0, least, scaled))
+
+    logs = _merge_tables(tables, "geometric mean", take_logs)
     return Similarity(np.exp(logs.values), logs.targets, logs.items, logs.source)
-
-
-def _replace_zeros(scaled: Floats) -> Floats:
-    positive = scaled[scaled > 0]
-    least = positive.min() / 2 if positive.size else 1.0
-    return np.where(scaled == 0, least, scaled)
 
 
 def _merge_tables(
