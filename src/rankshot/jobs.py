@@ -31,7 +31,13 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from tqdm.auto import tqdm
 
 from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, quote_names
-from rankshot.core.files import has_pattern, hash_file, remove_leftovers, replace_path
+from rankshot.core.files import (
+    has_pattern,
+    hash_file,
+    remove_leftovers,
+    replace_path,
+    require_regular,
+)
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.ranking_files import read_rankings
@@ -534,6 +540,7 @@ def classify(
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
     path = Path(head).absolute()
+    require_regular(path, "head")
     parts = list_parts(scores)
     items = open_scores(parts[0].source, allow_empty=True).items if path.suffix != HEAD else ()
     key = hash_file(path)

@@ -1,6 +1,7 @@
 """Bad input: a message that names the option and the value, exit status 2, and nothing written."""
 
 import os
+import signal
 import subprocess
 import sys
 from itertools import pairwise
@@ -65,6 +66,46 @@ def test_there_are_few_commands_and_options_and_no_help_is_long():
     assert len(functions) <= 11
     assert options <= 120
     assert {name: n for name, n in lines.items() if n > 70} == {}
+
+
+PIPES = [
+    f"{RECOGNISE.replace('scores.csv', 'pipe.csv')}",
+    "recognise pipe.parquet --rankings rankings.jsonl",
+    "recognise scores.csv --rankings pipe.jsonl",
+    "recognise scores.csv --new pipe.txt",
+    f"{RECOGNISE} --reference pipe.csv",
+    f"{RECOGNISE} --examples pipe.json",
+    f"{RECOGNISE} --examples pipe.xml",
+    f"{RECOGNISE} --settings pipe.json",
+    "score pipe.txt --model efficientnet-lite0 -o s.csv",
+    "score photos --model pipe.onnx -o s.csv",
+    "score photos --model pipe.skops -o s.csv",
+    "score photos --model efficientnet-lite0 --preprocessing pipe.json -o s.csv",
+    "rank --seen pipe.txt --new okapi -o r.jsonl",
+    "classify scores.csv --head pipe.rankshot -o out.csv",
+    "classify pipe.csv --rankings rankings.jsonl -o out.csv",
+    "report pipe.csv -o page.html",
+    "consensus pipe.csv",
+    "leaderboard pipe.json",
+]
+
+
+@pytest.mark.parametrize("words", PIPES)
+def test_a_named_pipe_is_refused_and_not_waited_for(folder, words):
+    def stop(*_):
+        raise TimeoutError(words)
+
+    name = next(word for word in words.split() if word.startswith("pipe."))
+    os.mkfifo(folder / name)
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    try:
+        done = rankshot(words)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert done.status == 2
+    assert name in done.err
 
 
 @pytest.mark.parametrize("command", ["", "score", "recognise", "demo"])

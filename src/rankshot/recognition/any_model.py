@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
+from rankshot.core.files import require_regular
 from rankshot.core.validation import require_module
 from rankshot.recognition.model import Model, fingerprint_files
 from rankshot.recognition.onnx_networks import BUILT_IN, open_built_in, open_onnx, open_session
@@ -83,6 +84,7 @@ def open_model(model: object) -> Model:
 
 def _open_named(model: str | Path) -> Model:
     path = Path(model)
+    require_regular(path, "model")
     if str(model) == BUILT_IN and not path.exists():
         return open_built_in()
     if path.suffix in {".onnx", ".skops"} and path.is_file():

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, short_repr
+from rankshot.core.files import require_regular
 from rankshot.core.images import require_pillow
 from rankshot.core.validation import (
     require_choice,
@@ -159,6 +160,7 @@ class Preprocessing:
     def from_file(cls, path: str | Path) -> Preprocessing:
         """Read ``path``, a preprocessor_config.json from transformers."""
         path = Path(path)
+        require_regular(path, "preprocessing")
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:

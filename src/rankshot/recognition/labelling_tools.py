@@ -13,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 from rankshot import __version__
 from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, quote_names
-from rankshot.core.files import replace_own
+from rankshot.core.files import replace_own, require_regular
 from rankshot.core.tables import ID, LABEL
 from rankshot.core.validation import require_module
 
@@ -115,6 +115,7 @@ def read_labels(path: Path) -> dict[str, str] | None:
     The file is a table with the columns ``id`` and ``label`` (or ``choice``) and no scores, JSON of
     Label Studio or FiftyOne, or XML of CVAT. Inputs without a label are left out.
     """
+    require_regular(path, "examples")
     if path.suffix in {".json", ".xml"} and path.is_file() and path.stat().st_size > LARGEST:
         raise InputError("examples", str(path), f"must have at most {LARGEST:,} bytes")
     if path.suffix == ".json":
