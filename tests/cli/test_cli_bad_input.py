@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-from itertools import pairwise
 
 import pytest
 
@@ -106,18 +103,3 @@ def test_a_named_pipe_is_refused_and_not_waited_for(folder, words):
         signal.signal(signal.SIGALRM, before)
     assert done.status == 2
     assert name in done.err
-
-
-@pytest.mark.parametrize("command", ["", "score", "recognise", "demo"])
-def test_lines_of_help_are_as_long_as_they_can_be(command):
-    words = [sys.executable, "-m", "rankshot.cli", *command.split(), "--help"]
-    env = {**os.environ, "COLUMNS": "72"}
-    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
-    lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= 72
-    for one, following in pairwise(lines):
-        is_new = (
-            not one or not following.strip() or following.startswith("  ") != one.startswith(" ")
-        )
-        if not is_new and (not following.startswith(" ") or following.startswith("      ")):
-            assert len(one) + 1 + len(following.split()[0]) > 72, (one, following)

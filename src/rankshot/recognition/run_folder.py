@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,7 @@ from rankshot.core.files import (
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
+from rankshot.zeroshot.files.score_tables import LOGITS, open_scores, write_score_table
 from rankshot.zeroshot.knowledge import Knowledge, load_head
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
@@ -190,20 +190,18 @@ def _write_files(found: Any, work: Path, folder: Path) -> None:
             numbers = [str(row) for row in range(len(scores))]
             _write_scores(work, name, scores, numbers)
             if labels is not None:
-                _write_labels(work / f"{name}{LABELS}", numbers, labels)
+                with replace_file(work / f"{name}{LABELS}") as stream:
+                    rows = zip(numbers, labels.tolist(), strict=True)
+                    open_csv_writer(stream).writerows([(ID, LABEL), *rows])
     if found.inputs.values is not None:
         _write_inputs(work / INPUTS, ids, found.inputs.values, folder)
-    found.head.save(work / HEAD, provenance=_describe_head(found))
-    found.write(work / PREDICTIONS)
-
-
-def _describe_head(found: Any) -> dict[str, object]:
-    """What a report needs to know of a head: on what it cannot be tested, and the forecast."""
+    # What a report needs to know of a head: on what it cannot be tested, and the forecast.
     facts: dict[str, object] = {"example_ids": list(found.labelled)}
     facts["score_type"] = SCORE_TYPES[found.inputs.scores.kind]
     if found.predicted is not None:
         facts["notes"] = {PREDICTED: list(found.predicted)}
-    return facts
+    found.head.save(work / HEAD, provenance=facts)
+    found.write(work / PREDICTIONS)
 
 
 def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None:
@@ -212,13 +210,6 @@ def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None
     if ending == ".csv" and (scores.kind == "one-vs-one" or scores.features is not None):
         scores = Scores(scores.values, scores.items)
     write_score_table(work / f"{name}{ending}", scores.items, [(ids, scores)], scores.kind)
-
-
-def _write_labels(path: Path, ids: list[str], labels: NDArray[np.str_]) -> None:
-    with replace_file(path) as stream:
-        lines = open_csv_writer(stream)
-        lines.writerow([ID, LABEL])
-        lines.writerows(zip(ids, labels.tolist(), strict=True))
 
 
 def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -> None:
@@ -239,11 +230,9 @@ def _describe(found: Any, folder: Path) -> dict[str, Any]:
     forecast, place = None, found.inputs.place
     if found.forecast is not None:
         one = found.forecast
-        forecast = {
-            "n_classes": len(one.classes),
-            "accuracy": _as_list(one.accuracy),
-            "predicted": _as_list(one.predicted),
-        }
+        predicted = None if one.predicted is None else [*map(float, one.predicted)]
+        forecast = {"n_classes": len(one.classes), "accuracy": [*map(float, one.accuracy)]}
+        forecast["predicted"] = predicted
     return {
         "format": FORMAT,
         "version": __version__,
@@ -256,12 +245,6 @@ def _describe(found: Any, folder: Path) -> dict[str, Any]:
         "forecast": forecast,
         "notes": list(found.notes),
     }
-
-
-def _as_list(interval: Any) -> list[float] | None:
-    if interval is None:
-        return None
-    return [float(number) for number in interval]
 
 
 # ---- Reading
@@ -298,15 +281,23 @@ def open_run(folder: str | Path) -> Run:
         raise InputError("folder", str(folder), f"lacks {quote_names(missing)}", hint=AGAIN)
     changed = [name for name, digest in hashes.items() if hash_file(folder / name) != digest]
     files = {Path(name).stem: folder / name for name in hashes if not name.endswith(LABELS)}
-    ids, scores = _read_scores(files[SCORES], about)
+    score_type = "one-vs-rest-logits" if about["kind"] == "one-vs-rest" else LOGITS
+    ids, scores = _read_scores(files[SCORES], score_type)
     if EVIDENCE in files:
-        evidence = open_scores(files[EVIDENCE]).read()[1]
+        evidence = _read_scores(files[EVIDENCE], LOGITS)[1]
         scores = scores.with_blocks(features=scores.features, evidence=evidence)
     pairs: dict[str, Any] = {
-        name: (_read_scores(files[name], about)[1], _read_labels(folder / f"{name}{LABELS}"))
+        name: (
+            _read_scores(files[name], score_type)[1],
+            _read_labels(folder / f"{name}{LABELS}"),
+        )
         for name in (REFERENCE, EXAMPLES)
         if name in files
     }
+    place = about.get("place")
+    place = (folder / place).resolve() if isinstance(place, str) else None
+    if place is not None and not place.is_dir():
+        place = None
     seen = tuple(about["seen"])
     rankings = read_rankings(folder / RANKINGS, seen)
     predicted = read_predictions(folder / PREDICTIONS)
@@ -322,17 +313,10 @@ def open_run(folder: str | Path) -> Run:
         about["forecast"],
         about["model"],
         files.get("inputs"),
-        _find_place(folder, about),
+        place,
         about["labelled"],
         tuple(changed),
     )
-
-
-def _find_place(folder: Path, about: Mapping[str, Any]) -> Path | None:
-    place = about.get("place")
-    if isinstance(place, str) and (folder / place).is_dir():
-        return (folder / place).resolve()
-    return None
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -346,26 +330,15 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if found != FORMAT:
         rule = "is of another version" if str(found).startswith("rankshot run") else "is damaged"
         raise InputError("folder", str(path), rule, hint=AGAIN)
-    wanted = {
-        "seen": list,
-        "settings": dict,
-        "notes": list,
-        "model": dict,
-        "files": dict,
-        "labelled": dict,
-    }
-    for name, kind in wanted.items():
+    wanted = dict.fromkeys(("settings", "model", "files", "labelled"), dict)
+    for name, kind in {**wanted, "seen": list, "notes": list}.items():
         if not isinstance(content.get(name), kind):
             raise InputError("folder", str(path), f"is damaged: {name!r} is missing", hint=AGAIN)
     return {"forecast": None, "kind": "multiclass", **content}
 
 
-def _read_scores(path: Path, about: Mapping[str, Any]) -> tuple[list[str], Scores]:
-    ids, scores = open_scores(path).read()
-    if about["kind"] == "one-vs-rest":
-        features = scores.features
-        scores = Scores(scores.values, scores.items, "one-vs-rest", features)
-    return ids, scores
+def _read_scores(path: Path, score_type: str) -> tuple[list[str], Scores]:
+    return replace(open_scores(path), score_type=score_type).read()
 
 
 def _read_labels(path: Path) -> NDArray[np.str_] | None:
