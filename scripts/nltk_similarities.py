@@ -16,7 +16,7 @@ import nltk
 import nltk.corpus
 import numpy as np
 
-N_PAIRS = 1000
+N_PAIRS = 300
 
 
 def main(directory: Path) -> None:

@@ -5,10 +5,9 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot, run_well
-from rankshot.datasets import load_photographs, load_thumbnails
+from rankshot.datasets import load_photographs
 from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo, write_demo
 from rankshot.pages import render_report
-from rankshot.pages.images import Thumbnail
 from rankshot.zeroshot.metrics import reliability
 from refusals import refuses
 
@@ -88,16 +87,8 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
-    # Where no input with an image is a good example, another one is explained.
-    shown = [one.thumbnail is not None for one in report.explanations]
-    assert sum(shown) > len(shown) / 2
     assert {one.label == one.truth for one in report.gallery} == {True, False}
-    images, _, rows = load_thumbnails()
-    for one in report.gallery:
-        row = int(one.name.removeprefix("Image "))
-        assert one.truth == demo.truth[row]
-        assert one.thumbnail == Thumbnail.make(images[rows == row][0])
-        assert one.supporters
+    assert all(one.thumbnail and one.supporters for one in report.gallery)
     page = render_report(report)
     for text in ("Comparison", "Consensus", "Similar classes", "Explanations", "forecast"):
         assert text in page

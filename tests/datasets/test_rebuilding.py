@@ -8,10 +8,9 @@ from runpy import run_path
 
 import numpy as np
 import pytest
-from reproduction.data import load_data
 
 import rankshot as rs
-from rankshot.datasets import class_names, load_cifar, load_intents, load_thumbnails
+from rankshot.datasets import class_names, load_cifar, load_thumbnails
 
 pytestmark = pytest.mark.shared_data
 SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
@@ -80,20 +79,6 @@ def test_rebuilding_the_requests_gives_the_very_same(shared_data, build):
     stored = lzma.decompress((DATA / "intents_requests.jsonl.xz").read_bytes()).decode()
     assert [json.loads(line) for line in stored.splitlines()] == chosen
     assert build.all_names(shared_data)["intents"] == class_names("intents")
-
-
-def test_the_whole_data_has_the_embedded_part(shared_data):
-    data, whole = load_intents(), load_data("intents", shared_data)
-    sizes = (len(part) for part in (whole.seen_train, whole.seen_validation, whole.seen_test))
-    assert tuple(sizes) == (12000, 2400, 3600)
-    for part in ("seen_train", "seen_validation", "seen_test", "new"):
-        pairs = [
-            set(zip(getattr(one, part), getattr(one, f"{part}_label"), strict=True))
-            for one in (data, whole)
-        ]
-        assert pairs[0] < pairs[1]
-    assert set(data.out_of_scope_test) < set(whole.out_of_scope_test)
-    assert (whole.seen_classes, whole.new_classes) == (data.seen_classes, data.new_classes)
 
 
 def test_rebuilding_the_sounds_gives_the_very_same(shared_data, build, tmp_path, monkeypatch):

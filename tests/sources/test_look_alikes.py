@@ -135,12 +135,11 @@ def test_a_source_that_is_named_is_not_filled_in():
     assert found.rankings.target_names == ("lion",)
 
 
-def test_one_line_says_what_was_used_and_what_would_be_better():
-    found = rank_names(["okapi"], ANIMALS)
-    assert found.rankings.source_names == ("look-alikes",)
-    assert len(found.notes) == 1
-    assert "llm:MODEL" in found.notes[0]
-    assert choose_source(ANIMALS).reason == found.notes[0]
+def test_the_hint_names_the_function_and_the_source():
+    [note] = rank_names(["okapi"], ANIMALS).notes
+    assert "make_prompts" in note
+    assert "llm:MODEL" in note
+    assert choose_source(ANIMALS).reason == note
 
 
 def test_the_answers_of_a_user_come_first(tmp_path):

@@ -1,6 +1,5 @@
 """Files of word vectors: every format gives the same answer, and bad files give our error."""
 
-import gzip
 import struct
 
 import numpy as np
@@ -71,14 +70,6 @@ def test_every_format_gives_the_similarities_of_the_table(read, by_mapping, writ
     table = read(write(), NAMES, WORDS)
     np.testing.assert_allclose(table.values, by_mapping.values, rtol=1e-6)
     assert (table.notes, table.unknown_targets) == (by_mapping.notes, ("yeti",))
-
-
-def test_gzip(tmp_path, by_mapping):
-    path = tmp_path / "vectors.txt.gz"
-    path.write_bytes(gzip.compress(glove()))
-    source = WordVectors.from_file(path)
-    np.testing.assert_array_equal(source.similarity(NAMES, WORDS).values, by_mapping.values)
-    assert source.source == "vectors"
 
 
 def test_words_with_spaces_as_in_the_largest_glove(read):

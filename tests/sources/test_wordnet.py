@@ -32,10 +32,9 @@ def nouns():
 # ---- Measures
 
 
-def test_a_thousand_random_pairs_are_as_alike_as_in_nltk(nouns):
+def test_random_pairs_are_as_alike_as_in_nltk(nouns):
     with (HERE / "nltk_similarities.csv").open(encoding="utf-8", newline="") as stream:
         pairs = list(csv.DictReader(stream))
-    assert len(pairs) == 1000
     a, b = ([nouns.synset(row[side]) for row in pairs] for side in "ab")
     expected = np.array([float(row["path"]) for row in pairs])
     assert np.diag(compare_synsets("path", a, b)) == pytest.approx(expected, rel=1e-14)
@@ -105,26 +104,6 @@ def test_every_lemma_is_found_as_itself(nouns):
         assert found.note is None
         others = {other for other in nouns.spellings(lemma) if other != lemma}
         assert set(found.synsets) == {s for x in (lemma, *others) for s in nouns.senses(x)}
-
-
-def test_plurals_of_usual_nouns_are_read_as_those_nouns(nouns):
-    """By the rules of spelling; WordNet has some plurals as words of their own."""
-    words = [x for x in nouns.lemmas if x.isalpha() and x.isascii()]
-    usual = [x for x in words if any(count for _, count, _ in nouns.tagged_senses(x))]
-    wrong = []
-    for noun in usual:
-        hissing = noun.endswith(("s", "x", "z", "ch", "sh"))
-        plural = noun + ("es" if hissing else "s")
-        if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-            plural = noun[:-1] + "ies"
-        if plural in nouns:
-            continue
-        found, own = find_candidates(plural), nouns.senses(noun)
-        if list(found.synsets[: len(own)]) != own:
-            wrong.append((plural, found.note))
-    assert len(usual) > 5000
-    # Two nouns can have one plural: axes, bases.
-    assert len(wrong) < 0.002 * len(usual), wrong
 
 
 # ---- Lists with a known truth
