@@ -97,9 +97,9 @@ def _read_archive(archive: zipfile.ZipFile, n_bytes: int) -> HeadFile:
     is_packed = any(info.compress_type != zipfile.ZIP_STORED for info in infos)
     if is_packed or sum(info.file_size for info in infos) > n_bytes:
         raise RankshotError("the file is damaged: members of saved heads are not compressed")
-    members = {info.filename: archive.read(info) for info in infos}
     # First, because another format may have other members.
-    manifest = json.loads(members.pop(MANIFEST, b"null"))
+    has_manifest = MANIFEST in archive.namelist()
+    manifest = json.loads(archive.read(MANIFEST)) if has_manifest else None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise RankshotError(f"this is not a saved head: {MANIFEST} is {short_repr(manifest)}")
     if manifest.get("version") != VERSION:
@@ -109,22 +109,16 @@ def _read_archive(archive: zipfile.ZipFile, n_bytes: int) -> HeadFile:
             f"({manifest.get('version')}) version {__version__} does not read: fit it again, with "
             "the same rankings and files, by `rankshot export` or in Python"
         )
-    wanted = {f"arrays/{name}.npy" for name in manifest["arrays"]}
-    if members.keys() != wanted or not all(map(MEMBER.fullmatch, members)):
+    names = {f"arrays/{name}.npy": name for name in manifest["arrays"]}
+    if {*archive.namelist()} != {MANIFEST, *names} or not all(map(MEMBER.fullmatch, names)):
         raise RankshotError(f"the file is damaged: its members are not those that {MANIFEST} lists")
     arrays = {
-        name.removeprefix("arrays/").removesuffix(".npy"): _parse_array(content, name)
-        for name, content in members.items()
+        name: np.load(io.BytesIO(archive.read(member)), allow_pickle=False)
+        for member, name in names.items()
     }
-    values = {**manifest["values"], "about": manifest["about"]}
-    return HeadFile(manifest["type"], values, arrays)
-
-
-def _parse_array(content: bytes, name: str) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
-    if array.dtype.str not in DTYPES:
-        raise RankshotError(f"the file is damaged: {name!r} holds {array.dtype}")
-    return array
+    if odd := [name for name, array in arrays.items() if array.dtype.str not in DTYPES]:
+        raise RankshotError(f"the file is damaged: {odd[0]!r} holds {arrays[odd[0]].dtype}")
+    return HeadFile(manifest["type"], {**manifest["values"], "about": manifest["about"]}, arrays)
 
 
 def require_plain(name: str, value: object) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,7 +60,6 @@ def export_onnx(
     *,
     network: str | Path | None = None,
     output: str | None = None,
-    metadata: Mapping[str, str] | None = None,
 ) -> float:
     """Write a fitted head as an ONNX file, alone or behind a network.
 
@@ -88,8 +86,6 @@ def export_onnx(
     output : str, optional
         The output of the network to use. By default the only one with as many columns as there are
         seen classes.
-    metadata : mapping of str to str, optional
-        Additional entries for the metadata of the file.
 
     Returns
     -------
@@ -125,7 +121,7 @@ def export_onnx(
         front = _find_scores(load_network(Path(network)), head, output, str(network))
     graph = _Graph(front)
     graph.add_head(head)
-    graph.name_classes(head, metadata or {})
+    graph.name_classes(head)
     difference = graph.measure_difference(head)
     if difference > TOLERANCE:
         raise RankshotError(
@@ -356,7 +352,7 @@ class _Graph:
 
     # ---- The file
 
-    def name_classes(self, head: LinearHead, metadata: Mapping[str, str]) -> None:
+    def name_classes(self, head: LinearHead) -> None:
         """Add the metadata, and check the whole graph."""
         own = {
             "classes": json.dumps(head.classes, ensure_ascii=False),
@@ -364,7 +360,7 @@ class _Graph:
             "head": "LinearHead",
             "rankshot": version("rankshot"),
         }
-        for key, value in (self.front.metadata | dict(metadata) | own).items():
+        for key, value in (self.front.metadata | own).items():
             self.model.metadata_props.add(key=key, value=value)
         self.onnx.checker.check_model(self.model)
 

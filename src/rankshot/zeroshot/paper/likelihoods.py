@@ -236,23 +236,7 @@ class BabingtonSmithScorer:
         return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))
 
 
-Scorer = PlackettLuceScorer | BabingtonSmithScorer
-
-
-class Scorers:
-    """The scorers of some rankings for every kind of scores; each is built on first use.
-
-    The parameters are those of the scorers.
-    """
-
-    def __init__(self, rankings: Rankings, decay: float = 0.0) -> None:
-        self._parameters = rankings, decay
-        self._made: dict[bool, Scorer] = {}
-
-    def log_prob(self, table: Scores) -> Doubles:
-        """One row per input, one column per ranking."""
-        has_pairs = table.pairs is not None
-        if has_pairs not in self._made:
-            model = BabingtonSmithScorer if has_pairs else PlackettLuceScorer
-            self._made[has_pairs] = model(*self._parameters)
-        return self._made[has_pairs].log_prob(table)
+def log_prob_given_scores(rankings: Rankings, table: Scores, decay: float = 0.0) -> Doubles:
+    """Log P(π|x) by the scorer of the kind of scores: one row per input, one column per list."""
+    model = PlackettLuceScorer if table.pairs is None else BabingtonSmithScorer
+    return model(rankings, decay).log_prob(table)

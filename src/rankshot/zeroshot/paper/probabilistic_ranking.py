@@ -23,7 +23,7 @@ from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY, as_rankings
 from rankshot.zeroshot.files.score_tables import as_scores
-from rankshot.zeroshot.paper.likelihoods import Scorers
+from rankshot.zeroshot.paper.likelihoods import log_prob_given_scores
 from rankshot.zeroshot.paper.method import Method
 from rankshot.zeroshot.paper.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
 from rankshot.zeroshot.scores import Doubles, Scores
@@ -212,7 +212,6 @@ class ProbabilisticRanking(Method):
         weights = self._compared.weights
         cells = weights / np.bincount(z, weights)[z], (np.arange(len(z)), z)
         self._mean = csr_array(cells, (len(z), len(self.classes_)))
-        self._scorers = Scorers(self._compared, self.decay)
         self._sum = self._make_sum(k) if is_sum else None
         return self
 
@@ -232,7 +231,8 @@ class ProbabilisticRanking(Method):
     def _log_posterior(self, table: Scores) -> Doubles:
         if self._sum is not None:
             return self._sum.log_proba(table)[0].T
-        return np.asarray(self._scorers.log_prob(table) @ self._mean)
+        log_prob = log_prob_given_scores(self._compared, table, self.decay)
+        return np.asarray(log_prob @ self._mean)
 
     def _cells_per_input(self) -> int:
         if self._sum is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.validation import require_number, require_whole_number
@@ -14,7 +13,33 @@ from rankshot.zeroshot.paper.method import Method
 from rankshot.zeroshot.scores import Doubles, Scores, log_class_probabilities
 
 
-class DirectSimilarity(Method):
+class _SimilarityMethod(Method):
+    """A method that is fitted to similarities, and needs one score per class."""
+
+    def _read(self, similarity: Similarity) -> Doubles:
+        """The similarities of the new classes, sorted by name; none may be unknown."""
+        self._require_temperature()
+        if not isinstance(similarity, Similarity):
+            raise InputError("similarity", similarity, "must be a Similarity")
+        if similarity.unknown_targets:
+            raise InputError(
+                "similarity",
+                similarity.unknown_targets[0],
+                "has no similarities",
+                where=similarity.source,
+                hint="leave it out with similarity.select(targets, items)",
+            )
+        self.items_ = similarity.items
+        self.classes_ = np.array(sorted(similarity.targets))
+        return similarity.select(self.classes_.tolist(), self.items_).values
+
+    def _log_class_proba(self, table: Scores) -> Doubles:
+        if table.kind == "one-vs-one":
+            raise InputError("scores", table.kind, "must be one score per class, not per pair")
+        return log_class_probabilities(table)
+
+
+class DirectSimilarity(_SimilarityMethod):
     r"""Predict the new class whose most similar seen classes are the most probable.
 
     This is Direct Similarity (DS) of Rohrbach et al. (2010), equation 18 of Hamm and Belkin (2015),
@@ -76,21 +101,17 @@ class DirectSimilarity(Method):
         similarity : Similarity
             The similarities of the new classes (targets) to the seen classes (items).
         """
-        self._require_temperature()
+        values = self._read(similarity)
         require_whole_number("n_similar", self.n_similar)
-        similarity = require_similarity(similarity)
-        largest = np.nanmax(similarity.values, axis=1)
-        if unlike := [similarity.targets[row] for row in np.flatnonzero(largest < 0)]:
+        if (unlike := self.classes_[np.nanmax(values, axis=1) < 0]).size:
             raise InputError(
                 "similarity",
-                unlike[0],
+                str(unlike[0]),
                 "has negative similarities only",
                 where=similarity.source,
                 hint="leave it out, or use similarity.rescale(), which makes the smallest value 0",
             )
-        self.items_ = similarity.items
-        self.classes_ = np.array(similarity.targets)
-        self.exponents_: NDArray[np.float64] = _exponents(similarity.values, self.n_similar)
+        self.exponents_: Doubles = _exponents(values, self.n_similar)
         given = dict.fromkeys(self.items_, 1.0) if self.class_prior is None else self.class_prior
         prior = [
             require_number(f"class_prior[{item!r}]", given.get(item, 0), above=0)
@@ -100,29 +121,7 @@ class DirectSimilarity(Method):
         return self
 
     def _log_posterior(self, table: Scores) -> Doubles:
-        require_class_scores(table)
-        return np.asarray((log_class_probabilities(table) - self._log_prior) @ self.exponents_.T)
-
-
-def require_class_scores(table: Scores) -> None:
-    """Raise for one-vs-one scores: the method needs P(y|x)."""
-    if table.kind == "one-vs-one":
-        raise InputError("scores", table.kind, "must be one score per class, not per pair")
-
-
-def require_similarity(similarity: Similarity) -> Similarity:
-    """A table with sorted new classes; none of them may be unknown to the source."""
-    if not isinstance(similarity, Similarity):
-        raise InputError("similarity", similarity, "must be a Similarity")
-    if similarity.unknown_targets:
-        raise InputError(
-            "similarity",
-            similarity.unknown_targets[0],
-            "has no similarities",
-            where=similarity.source,
-            hint="leave it out with similarity.select(targets, items)",
-        )
-    return similarity.select(sorted(similarity.targets), similarity.items)
+        return np.asarray((self._log_class_proba(table) - self._log_prior) @ self.exponents_.T)
 
 
 def share_of_largest(values: Doubles, n: int) -> Doubles:
@@ -139,7 +138,7 @@ def share_of_largest(values: Doubles, n: int) -> Doubles:
     return np.where(np.isnan(values), 0.0, share)
 
 
-def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def _exponents(values: Doubles, n: int) -> Doubles:
     """y_k^z; negative similarities count as 0, and if 0 is the largest, all 0 are equal."""
     share = share_of_largest(values, n)
     weights = share * np.maximum(np.nan_to_num(values), 0)
@@ -148,7 +147,7 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-class ConSE(Method):
+class ConSE(_SimilarityMethod):
     r"""Predict by the mean word vector of the most probable seen classes: ConSE.
 
     This is the method of Norouzi et al. (2014). An input is mapped to the mean of the word vectors
@@ -192,12 +191,9 @@ class ConSE(Method):
         similarity : Similarity
             The cosines of the new classes (targets) with the seen classes (items).
         """
-        self._require_temperature()
+        values = self._read(similarity)
         require_whole_number("n_classes", self.n_classes)
-        similarity = require_similarity(similarity)
-        self.items_ = similarity.items
-        self.classes_ = np.array(similarity.targets)
-        self._has_vector = ~np.isnan(similarity.values).any(axis=0)
+        self._has_vector = ~np.isnan(values).any(axis=0)
         if not self._has_vector.any():
             raise InputError(
                 "similarity",
@@ -205,15 +201,14 @@ class ConSE(Method):
                 "compares no seen class with all new classes",
                 hint=f"each of {quote_names(self.items_)} lacks one",
             )
-        self._cosines = similarity.values[:, self._has_vector]
+        self._cosines = values[:, self._has_vector]
         return self
 
     def _default_temperature(self) -> float:
         return 0.1
 
     def _log_posterior(self, table: Scores) -> Doubles:
-        require_class_scores(table)
-        log_proba = log_class_probabilities(table)[:, self._has_vector]
+        log_proba = self._log_class_proba(table)[:, self._has_vector]
         # By score, because probabilities close to one are rounded to one.
         f = np.asarray(table.values, np.float64)[:, self._has_vector]
         weights = share_of_largest(f, self.n_classes)

@@ -15,7 +15,7 @@ from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.paper.likelihoods import PlackettLuceScorer, Scorers
+from rankshot.zeroshot.paper.likelihoods import PlackettLuceScorer, log_prob_given_scores
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -57,8 +57,7 @@ class SumOverRankings:
         if log_uniform is None:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._log_posteriors = self._log_target_given(lists)
-            rankings = Rankings.from_item_numbers(lists, items=items, trusted=True)
-            self._scorers = Scorers(rankings)
+            self._lists = Rankings.from_item_numbers(lists, items=items, trusted=True)
 
     @property
     def cells_per_input(self) -> int:
@@ -70,7 +69,7 @@ class SumOverRankings:
     def log_proba(self, table: Scores) -> tuple[Floats, Floats]:
         """Log P(z|x) and the standard error of P(z|x), with one row per class."""
         if self._log_uniform is None:
-            log_prob = log_softmax(self._scorers.log_prob(table), axis=1)
+            log_prob = log_softmax(log_prob_given_scores(self._lists, table), axis=1)
             # The largest terms are 1, so what underflows is below 1e-300.
             with np.errstate(divide="ignore"):
                 log_proba = np.log(np.exp(self._log_posteriors) @ np.exp(log_prob.T))
