@@ -26,9 +26,8 @@ from sklearn.linear_model import RidgeClassifier
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_panel
 from rankshot.review.audit import Checked, confidence_sequence
-from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
-from rankshot.review.session import Review
+from rankshot.review.session import Journal, Review
 
 data = load_cifar()
 classifier = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)

@@ -18,8 +18,8 @@ from rankshot.recognition import Preprocessing, open_model, open_run
 from rankshot.recognition.inputs import open_inputs
 from rankshot.recognition.labelling_tools import read_labels
 from rankshot.recognition.run_report import report_predictions, report_run
-from rankshot.review.journal import Journal
 from rankshot.review.serve import review_run
+from rankshot.review.session import Journal
 from rankshot.sources import read_class_labels, read_look_up
 from rankshot.sources.similarity import read_similarity
 from rankshot.zeroshot import Settings, open_scores, read_predictions

@@ -11,10 +11,9 @@ import uvicorn
 import rankshot as rs
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs, find_inputs
-from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
 from rankshot.review.results import Results
-from rankshot.review.session import Review
+from rankshot.review.session import Journal, Review
 from rankshot.web.server import open_port
 
 TOKEN = "a token of the tests, long enough"

@@ -8,7 +8,7 @@ import pytest
 from small_review import open_review
 
 from rankshot.core.errors import OutputError
-from rankshot.review.journal import Journal
+from rankshot.review.session import Journal
 from refusals import refuses
 
 EVENTS = [{"what": "labels", "labels": {"ünï\n": "cat"}}, {"what": "close"}]

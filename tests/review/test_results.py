@@ -10,8 +10,8 @@ import rankshot as rs
 from rankshot.core.files import remember_own
 from rankshot.recognition import open_run
 from rankshot.review.inputs import ShownInputs
+from rankshot.review.learning import suggest_for_run
 from rankshot.review.results import HEAD, LABELS, MANIFEST, PREDICTIONS, REPORT, Results
-from rankshot.review.suggestions import suggest_for_run
 from refusals import refuses
 
 FILES = (LABELS, HEAD, PREDICTIONS, REPORT)

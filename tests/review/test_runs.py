@@ -7,8 +7,8 @@ from small_review import ORDERS, make_scores
 import rankshot as rs
 from rankshot.recognition import Preprocessing, open_run
 from rankshot.recognition.run_report import explain_run, report_run
+from rankshot.review.learning import suggest_for_run
 from rankshot.review.serve import review_run
-from rankshot.review.suggestions import suggest_for_run
 from refusals import refuses
 from tiny_models import mean_colors, write_images
 

@@ -58,7 +58,7 @@ def review(
     opened = open_run(run)
     if csv is not None:
         from rankshot.core.files import require_ending
-        from rankshot.review.suggestions import suggest_for_run
+        from rankshot.review.learning import suggest_for_run
 
         require_ending(csv, (".csv",))
         n = suggest_for_run(opened, csv, number)

@@ -16,10 +16,9 @@ from rankshot.core.files import lock_folder
 from rankshot.recognition.run_folder import Run
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs, find_inputs
-from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
 from rankshot.review.results import Results
-from rankshot.review.session import Review
+from rankshot.review.session import Journal, Review
 from rankshot.web.guards import is_loopback
 from rankshot.web.server import open_port, serve
 from rankshot.zeroshot.knowledge import Knowledge

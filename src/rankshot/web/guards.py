@@ -282,14 +282,6 @@ class RateLimit:
                 self._buckets.popitem(last=False)
         return 0.0 if allowed else (1 - left) / rate
 
-    def give_back(self, address: str) -> None:
-        """Return a request to the bucket, since it should not have counted."""
-        owner = _bucket_key(address)
-        with self._lock:
-            if owner in self._buckets:
-                left, then = self._buckets[owner]
-                self._buckets[owner] = (min(self._size, left + 1), then)
-
 
 def _bucket_key(address: str) -> str:
     """Return the key of an address's bucket; a household has 2^64 IPv6 addresses."""
@@ -393,8 +385,6 @@ def is_secret(request: Request, given: str, secret: str, attempts: RateLimit) ->
         return True
     if wait := attempts.wait(address):
         raise _make_wait_refusal(wait)
-    if is_same:
-        attempts.give_back(address)
     return is_same
 
 

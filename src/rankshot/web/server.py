@@ -11,7 +11,6 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -129,7 +128,8 @@ def add_files(app: FastAPI, path: str, found: dict[str, File]) -> None:
 
 # The events of all applications.
 LOGGER = logging.getLogger("rankshot")
-# A browser opens up to six: this is enough for more than 1,000 people at a time.
+# A browser opens up to six: this is enough for more than 1,000 people at a time, if the system
+# permits that many open files.
 MOST_CONNECTIONS = 10_000
 # A connection without a request is closed after so long, and so is one on which a request does not
 # come to its end.
@@ -151,7 +151,6 @@ def open_port(host: str, port: int) -> socket.socket:
 
 def serve(app: FastAPI, port: socket.socket) -> None:
     """Serve requests until a signal comes; open requests are finished first."""
-    _raise_open_files()
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is there now stays: it is not searched for garbage again and again.
     gc.freeze()
@@ -183,17 +182,7 @@ def serve(app: FastAPI, port: socket.socket) -> None:
 
 
 class _Formatter(logging.Formatter):
-    converter = time.gmtime
-
-
-def _raise_open_files() -> None:
-    """Allow as many connections as the system permits; a shell often permits 1,024 files."""
-    # The module exists on Unix only.
-    with suppress(ImportError, ValueError, OSError):
-        import resource  # noqa: PLC0415
-
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    converter = staticmethod(time.gmtime)
 
 
 class _Protocol(H11Protocol):

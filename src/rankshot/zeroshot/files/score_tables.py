@@ -112,7 +112,7 @@ class ScoreTable:
         batches = []
         for ids, raw in self.batches(features=True):
             rows = range(len(names), len(names) + len(raw))
-            names += map(str, rows) if ids is None else ids
+            names.extend(map(str, rows) if ids is None else ids)
             batches.append(build_scores(raw, self, rows))
         return names, Scores.concatenate(batches)
 
