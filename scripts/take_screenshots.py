@@ -252,6 +252,7 @@ def simulate(study, database, n_people=16):
     rng = Random(0)
     now = first = time.time() - 360 * n_people
     visit = Participation(study, database, lambda: now, rng)
+    items = {question.key: question.items for question in study.asked}
     for person in range(n_people):
         now = first + 360 * person
         rater = visit.start(f"none:id:{person}")
@@ -260,16 +261,16 @@ def simulate(study, database, n_people=16):
                 return
             is_hasty = person in {5, 11}
             now += 1.5 if is_hasty else rng.uniform(9, 25)
-            places = draw_places(asked, rng, scatter=100 if is_hasty else 1.5)
+            places = draw_places(
+                asked.shown, items[asked.key], rng, scatter=100 if is_hasty else 1.5
+            )
             visit.submit(rater, asked.number, asked.form, places)
 
 
-def draw_places(asked, rng, scatter, k=5):
+def draw_places(shown, items, rng, scatter, k=5):
     """Return the places of the items as shown: the first k of WordNet's order, which scatters."""
-    order = sorted(
-        asked.shown, key=lambda item: asked.question.items.index(item) + rng.gauss(0, scatter)
-    )
-    return [str(order.index(item) + 1) if item in order[:k] else "" for item in asked.shown]
+    order = sorted(shown, key=lambda item: items.index(item) + rng.gauss(0, scatter))
+    return [str(order.index(item) + 1) if item in order[:k] else "" for item in shown]
 
 
 if __name__ == "__main__":

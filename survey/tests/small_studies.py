@@ -58,6 +58,7 @@ class Visitors:
     def __init__(self, study, database, seed=0):
         self.study, self.database, self.now = study, database, 1e9
         clock = lambda: self.now  # noqa: E731
+        self.questions = {q.key: q for q in (*study.asked, *study.gold)}
         self.visits = Participation(study, database, clock, Random(seed))
 
     def start(self, name, **more):
@@ -70,7 +71,7 @@ class Visitors:
             if not isinstance(asked, CurrentQuestion):
                 return asked
             self.now += seconds
-            self.submit(rater, asked, rank(asked.question, asked.shown))
+            self.submit(rater, asked, rank(self.questions[asked.key], asked.shown))
         return None
 
     def view(self, **which):

@@ -13,7 +13,7 @@ import rankshot as rs
 from rankshot.core.errors import NO_VALUE
 from rankshot_survey.answers import Answer
 from rankshot_survey.design import new_study, select_nearest_items
-from rankshot_survey.overview import summarize_questions, summarize_targets
+from rankshot_survey.overview import summarize_targets
 from rankshot_survey.store.assignment import draw_sets
 from rankshot_survey.store.database import Database
 from rankshot_survey.study import Question
@@ -144,7 +144,7 @@ def find_order(n_people, rng):
             shown = tuple(NAMES[i] for i in codes)
             order = tuple(shown[i] for i in np.argsort(-scores))
             said.append(Answer(f"r{person}", part, part.part, False, shown, order, 9.0, 0.0))
-    (target,) = summarize_targets(summarize_questions(DRAWN, said, {}), said)
+    (target,) = summarize_targets(DRAWN, said, {})
     return target.consensus
 
 

@@ -18,7 +18,7 @@ from rankshot_survey.export import (
     ranking_records,
     write_records,
 )
-from rankshot_survey.overview import read_overview, summarize_questions, summarize_targets
+from rankshot_survey.overview import read_overview, summarize_targets
 from rankshot_survey.quality import Flag
 from rankshot_survey.store.database import Database
 from rankshot_survey.store.people import exclude, set_state
@@ -170,7 +170,7 @@ def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, monkeypatc
     path = tmp_path / "votes.jsonl"
     write_records(path, ranking_records(asked, said, {}))
     (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items))
-    (target,) = summarize_targets(summarize_questions(asked, said, {}), said)
+    (target,) = summarize_targets(asked, said, {})
     assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
     assert 0 < brief.concordance < 0.06
     if (unshown, n_sets) == ("unknown", 1):

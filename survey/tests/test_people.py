@@ -122,7 +122,7 @@ def test_the_pilot_and_the_others_never_mix(survey):
     assert [list(view.people) for view in both] == [[ann], [tried]]
     assert [{a.rater for a in view.answers} for view in both] == [{ann}, {tried}]
     assert [view.n_answers for view in both] == [1, 3]
-    assert [sum(q.in_progress for q in view.questions) for view in both] == [3, 1]
+    assert [sum(row.in_progress for row in view.targets) for view in both] == [3, 1]
     assert [view.n_pilot for view in both] == [1, 1]
 
 

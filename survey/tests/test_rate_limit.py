@@ -72,7 +72,7 @@ def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_pat
     assert {reply.status for reply in refused} == {429}
     assert 1700 <= int(refused[0]["retry-after"]) <= 1800
     assert "try again later (after 30 min)" in refused[0].text
-    (warning,) = caplog.records
+    warning = caplog.records[0]
     assert warning.getMessage().startswith("one address has reached 2 starts per hour: raise")
     assert "192.0.2" not in warning.getMessage()
 

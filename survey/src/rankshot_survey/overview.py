@@ -20,25 +20,15 @@ from rankshot_survey.quality import Flag, find_flags
 from rankshot_survey.store.assignment import Load, count_answers, expected_until, question_from_row
 from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot_survey.store.people import State, read_state
-from rankshot_survey.study import Question, Study
-
-
-class QuestionProgress(NamedTuple):
-    """The answers to one question, in all its parts, without repeats.
-
-    None are planned if the study dropped it.
-    """
-
-    question: Question
-    answered: int
-    planned: int
-    # How many active participants have the question and have not answered it yet.
-    in_progress: int
-    skipped: int
+from rankshot_survey.study import Study
 
 
 class TargetProgress(NamedTuple):
-    """The result for one target so far; the counts are sums over the questions of the study.
+    """The result for one target so far.
+
+    ``answered``, ``planned``, ``in_progress`` and ``skipped`` are of the questions of the study,
+    without repeats. ``dropped`` counts the answers to questions that the study had before: they are
+    part of the consensus.
 
     ``consensus`` has the items that somebody ranked, best first, and at the end those that nobody
     ranked, as a tie. If all answers show the same items, it is the Kemeny order, with ties of
@@ -53,6 +43,8 @@ class TargetProgress(NamedTuple):
     answered: int
     planned: int
     in_progress: int
+    skipped: int
+    dropped: int
     consensus: tuple[str | tuple[str, ...], ...] = ()
     concordance: float | None = None
 
@@ -93,7 +85,7 @@ class Overview:
         The answers of those who are not excluded, and of the others.
     flags : dict
         The flags of every rater who is not excluded.
-    questions, targets : tuples of QuestionProgress and TargetProgress
+    targets : tuple of TargetProgress
         In the order of the study; after them what it no longer contains. Excluded participants are
         not counted.
 
@@ -120,19 +112,18 @@ class Overview:
     answers: list[Answer]
     excluded_answers: list[Answer]
     flags: dict[str, tuple[Flag, ...]]
-    questions: tuple[QuestionProgress, ...]
     targets: tuple[TargetProgress, ...]
     codes: dict[str, str]
 
     @property
     def n_answers(self) -> int:
         """The number of answers, without skips, repeats and gold questions."""
-        return sum(question.answered for question in self.questions)
+        return sum(target.answered for target in self.targets)
 
     @property
     def n_planned(self) -> int:
         """The number of answers that the study plans."""
-        return sum(question.planned for question in self.questions)
+        return sum(target.planned for target in self.targets)
 
     @property
     def flagged(self) -> list[Participant]:
@@ -205,7 +196,6 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
             for row in rows
         }
         loads = count_answers(connection, study, now, pilot=pilot)
-        questions = summarize_questions(study, answers, loads)
         return Overview(
             study,
             read_state(connection),
@@ -215,8 +205,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
             answers,
             excluded,
             flags,
-            questions,
-            summarize_targets(questions, answers),
+            summarize_targets(study, answers, loads),
             {rater: database.identity.code(rater) for rater in people},
         )
 
@@ -269,51 +258,43 @@ def _describe_participant(
     )
 
 
-def summarize_questions(
-    study: Study, answers: Iterable[Answer], loads: Mapping[str, Load]
-) -> tuple[QuestionProgress, ...]:
-    """Count the answers to each question; ``loads`` says how many are to answer it now."""
-    counted = [answer for answer in answers if not (answer.repeat or answer.question.is_gold)]
-    answered = Counter(answer.question.whole_key for answer in counted if answer.order)
-    skipped = Counter(answer.question.whole_key for answer in counted if not answer.order)
-    parts = group_by(study.asked, lambda question: question.whole_key)
-    gone = {a.question.whole_key: a.question for a in counted if a.question.whole_key not in parts}
-    old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
-    return tuple(
-        QuestionProgress(
-            question,
-            answered[question.whole_key],
-            study.answers_per_question * len(theirs),
-            sum(loads.get(part.key, Load(0, 0)).in_progress for part in theirs),
-            skipped[question.whole_key],
-        )
-        for question, theirs in (
-            *((theirs[0], theirs) for theirs in parts.values()),
-            *((question, []) for question in old),
-        )
-    )
-
-
 def summarize_targets(
-    questions: Iterable[QuestionProgress], answers: Iterable[Answer]
+    study: Study, answers: Iterable[Answer], loads: Mapping[str, Load]
 ) -> tuple[TargetProgress, ...]:
-    """Summarise the answers to each target. Flagged participants count like all others."""
-    rows = group_by(questions, lambda row: row.question.target)
-    by_target = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
+    """Summarise the answers to each target; ``loads`` says how many are to answer each question.
+
+    Flagged participants count like all others.
+    """
+    counted = (answer for answer in answers if not (answer.repeat or answer.question.is_gold))
+    said = group_by(counted, lambda answer: answer.question.target)
+    asked = group_by(study.asked, lambda question: question.target)
     targets = []
-    for target, theirs in rows.items():
-        asked = [row for row in theirs if row.planned]
-        counted = ("answered", "planned", "in_progress")
-        counts = (sum(getattr(row, name) for row in asked) for name in counted)
-        items = sorted({item for row in theirs for item in row.question.items})
-        targets.append(TargetProgress(target, *counts, *_merge_answers(by_target[target], items)))
+    for target in dict.fromkeys([*asked, *sorted(said)]):
+        parts, theirs = asked.get(target, []), said.get(target, [])
+        ranked = [answer for answer in theirs if answer.order]
+        keys = {part.key for part in parts}
+        current = [answer for answer in theirs if answer.question.key in keys]
+        answered = sum(bool(answer.order) for answer in current)
+        questions = (*parts, *(answer.question for answer in ranked))
+        items = sorted({item for question in questions for item in question.items})
+        targets.append(
+            TargetProgress(
+                target,
+                answered=answered,
+                planned=study.answers_per_question * len(parts),
+                in_progress=sum(loads[key].in_progress for key in keys if key in loads),
+                skipped=len(current) - answered,
+                dropped=len(ranked) - answered,
+                **_merge_answers(ranked, items),
+            )
+        )
     return tuple(targets)
 
 
-def _merge_answers(answers: Sequence[Answer], items: Sequence[str]) -> tuple[Any, ...]:
+def _merge_answers(answers: Sequence[Answer], items: Sequence[str]) -> dict[str, Any]:
     """Return the consensus of the answers to one target, and their concordance."""
     if not answers:
-        return ()
+        return {}
     rankings = as_rankings(answers, items)
     if len({frozenset(answer.shown) for answer in answers}) == 1:
         order: Sequence[Any] = merge_by_kemeny(rankings).orders()[0]
@@ -326,4 +307,5 @@ def _merge_answers(answers: Sequence[Answer], items: Sequence[str]) -> tuple[Any
     ties = [[tie] if isinstance(tie, str) else tie for tie in order]
     groups = [tuple(item for item in tie if item in ranked) for tie in ties]
     groups.append(tuple(item for item in items if item not in ranked))
-    return tuple(tie[0] if len(tie) == 1 else tie for tie in groups if tie), concordance(rankings)
+    consensus = tuple(tie[0] if len(tie) == 1 else tie for tie in groups if tie)
+    return {"consensus": consensus, "concordance": concordance(rankings)}

@@ -45,7 +45,7 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
         cells = (row.target, answered, f"{row.in_progress:,}", _format_consensus(row), agreement)
         table.add_row(*cells)
     Console(markup=False, highlight=False).print(table)
-    if more := sum(question.answered for question in view.questions if not question.planned):
+    if more := sum(row.dropped for row in view.targets):
         say(f"{format_count(more, 'answer')} to questions that are no longer in the study")
     say(f"The survey is {'a pilot' if view.state == 'pilot' else view.state}.")
     people = view.counts

@@ -256,19 +256,6 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
     }
 
 
-def seconds_until_place(
-    connection: Connection, study: Study, loads: Mapping[str, Load], now: float, *, pilot: bool
-) -> float | None:
-    """Return when the next participant may have left; None if no answer is missing or expected."""
-    if all(load.given >= study.answers_per_question for load in loads.values()):
-        return None
-    until = expected_until(study)
-    waits = select(func.min(until)).join(ASSIGNMENT).where(ASSIGNMENT.c.answered_at.is_(None))
-    mine = waits.where(until >= now, PARTICIPANT.c.pilot == int(pilot), COUNTS)
-    first = connection.execute(mine).scalar()
-    return None if first is None else first - now
-
-
 def expected_until(study: Study) -> ColumnElement[float]:
     """Return until when a participant keeps the open questions."""
     return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes

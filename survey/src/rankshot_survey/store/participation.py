@@ -18,12 +18,9 @@ from rankshot_survey.store.assignment import (
     NO_ANSWER,
     assign_questions,
     count_answers,
-    expected_until,
     find_open,
     insert_questions,
-    question_from_row,
     replace_closed,
-    seconds_until_place,
 )
 from rankshot_survey.store.database import (
     ASSIGNMENT,
@@ -34,7 +31,7 @@ from rankshot_survey.store.database import (
     Database,
 )
 from rankshot_survey.store.people import read_state
-from rankshot_survey.study import Question, Study
+from rankshot_survey.study import Study
 
 # Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
@@ -54,10 +51,11 @@ CURRENT: Select[Any] = (
         PARTICIPANT,
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
+        QUESTION.c.target,
         TOTAL,
         N_ANSWERS,
     )
-    .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)))
+    .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)).outerjoin(QUESTION))
     .where(PARTICIPANT.c.rater == bindparam("of_rater"))
     .order_by(ASSIGNMENT.c.number)
     .limit(1)
@@ -73,7 +71,9 @@ class CurrentQuestion(NamedTuple):
     """The question that a participant has to answer now."""
 
     number: int
-    question: Question
+    # The key and the target of the question.
+    key: str
+    target: str
     shown: tuple[str, ...]
     position: int
     total: int
@@ -94,9 +94,8 @@ class Finished(NamedTuple):
     code: str
     # Answers and skips of all questions.
     n_answers: int
-    # Answers and skips of the study's questions, without gold questions and repeats.
+    # Answers to the study's questions, without skips, gold questions and repeats.
     n_counted: int
-    n_skipped: int
     pilot: bool
 
 
@@ -149,7 +148,6 @@ class Participation:
         self._rng = rng or SystemRandom()
         # When this process has shown each question first: a page may be loaded again.
         self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: clock())
-        self._questions = {q.key: q for q in (*study.asked, *study.gold)}
         self._register()
 
     def _register(self) -> None:
@@ -159,8 +157,8 @@ class Participation:
             rows = [
                 {column.name: getattr(question, column.name) for column in QUESTION.c}
                 | {"items": json.dumps(question.items), "first": json.dumps(question.first)}
-                for key, question in self._questions.items()
-                if key not in stored
+                for question in (*self._study.asked, *self._study.gold)
+                if question.key not in stored
             ]
             if rows:
                 connection.execute(QUESTION.insert(), rows)
@@ -250,14 +248,16 @@ class Participation:
         return self._identity.rater(participant, pilot=read_state(connection) == "pilot")
 
     def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
-        """Choose questions for somebody new; if none is left, say when one may be."""
+        """Choose questions for somebody new; if none is left, say when one will be."""
         now = self._clock()
         loads = count_answers(connection, self._study, now, pilot=pilot)
         n = self._study.questions_per_participant
         keys = assign_questions(find_open(loads, self._study), n, (), self._rng)
         if not keys:
-            wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
-            raise StoppedError("full", wait=wait)
+            planned = self._study.answers_per_question
+            is_missing = any(load.given < planned for load in loads.values())
+            # By then, those who are expected have answered or left.
+            raise StoppedError("full", wait=self._idle_seconds if is_missing else None)
         return keys
 
     def current_question(self, rater: str) -> CurrentQuestion | Finished:
@@ -271,9 +271,14 @@ class Participation:
             if row.finished_at is not None or (row.number is not None and is_recent):
                 return self._show(connection, row, now)
         with self._database.begin_assignment() as connection:
-            self._resume(connection, rater, now)
             row = _select_current(connection, rater)
             _check_going_on(row)
+            if row.seen_at < now - self._idle_seconds:
+                # Others may have answered the open questions meanwhile.
+                loads = count_answers(connection, self._study, now, pilot=bool(row.pilot))
+                if rows := select_assignments(connection, rater):
+                    replace_closed(connection, self._study, loads, rows, now, self._rng)
+                row = _select_current(connection, rater)
             shown = self._show(connection, row, now)
             # Last: to avoid deadlocks, every writer locks assignments before participants.
             if isinstance(shown, CurrentQuestion):
@@ -284,23 +289,19 @@ class Participation:
         self, connection: Connection, row: Row[Any], now: float
     ) -> CurrentQuestion | Finished:
         """Return the question of a row of `CURRENT`; if none is left, record the end."""
-        if row.finished_at is not None:
-            return self._make_finished(connection, row)
-        if row.number is None:
-            if row.total:
+        if row.finished_at is not None or row.number is None:
+            if row.finished_at is None and row.total:
                 mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == row.rater)
                 connection.execute(mine.values(finished_at=_find_end(row.rater, now)))
-            return self._make_finished(connection, row)
+            n = _count_own_answers(connection, row.rater)
+            return Finished(self._identity.code(row.rater), row.n_answers, n, bool(row.pilot))
         # A page of another order would mean other items by the same places.
         key = (row.rater, row.number, row.question, row.shown)
         shown_at = self._first_shown(*key)
-        if row.question not in self._questions:
-            # One that the study had before is in the database only.
-            old = select(QUESTION).where(QUESTION.c.key == row.question)
-            self._questions[row.question] = question_from_row(connection.execute(old).one())
         return CurrentQuestion(
             number=row.number,
-            question=self._questions[row.question],
+            key=row.question,
+            target=row.target,
             shown=tuple(json.loads(row.shown)),
             position=row.n_answers + 1,
             total=row.total,
@@ -310,19 +311,6 @@ class Participation:
             language=row.language,
             repeat=bool(row.repeat),
         )
-
-    def _resume(self, connection: Connection, rater: str, now: float) -> None:
-        """Resume after an idle time: replace questions that others have completed meanwhile."""
-        person = select_participant(
-            connection, rater, (expected_until(self._study) >= now).label("is_expected")
-        )
-        if person is None or person.is_expected:
-            # Another tab did this already.
-            return
-        loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
-        if rows := select_assignments(connection, rater):
-            replace_closed(connection, self._study, loads, rows, now, self._rng)
-        record_activity(connection, rater, now)
 
     def submit(
         self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
@@ -365,7 +353,7 @@ class Participation:
         with self._database.begin_assignment() as connection:
             row = _select_current(connection, rater)
             _check_going_on(row)
-            if row.finished_at is None or self._make_finished(connection, row).n_counted:
+            if row.finished_at is None or _count_own_answers(connection, rater):
                 raise NotAssignedError
             skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
             connection.execute(ASSIGNMENT.update().where(skipped).values(dict.fromkeys(GIVEN)))
@@ -384,10 +372,6 @@ class Participation:
             mine = PARTICIPANT.c.rater == rater, PARTICIPANT.c.withdrawn_at.is_(None)
             values = {"withdrawn_at": self._clock()}
             connection.execute(PARTICIPANT.update().where(*mine).values(values))
-
-    def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
-        counts = count_own_answers(connection, row.rater)
-        return Finished(self._identity.code(row.rater), row.n_answers, *counts, bool(row.pilot))
 
 
 def _select_current(connection: Connection, rater: str) -> Row[Any]:
@@ -417,11 +401,9 @@ def _require_open(state: str) -> bool:
 # ---- Statements
 
 
-def select_participant(
-    connection: Connection, rater: str, *more: ColumnElement[Any]
-) -> Row[Any] | None:
-    """Return a participant with the state of the survey, and more columns."""
-    query = select(PARTICIPANT, STATE, *more).where(PARTICIPANT.c.rater == rater)
+def select_participant(connection: Connection, rater: str) -> Row[Any] | None:
+    """Return a participant with the state of the survey."""
+    query = select(PARTICIPANT, STATE).where(PARTICIPANT.c.rater == rater)
     return connection.execute(query).first()
 
 
@@ -444,13 +426,9 @@ def _find_end(rater: str, now: float) -> ColumnElement[Any]:
     return case((has_ended, now), else_=PARTICIPANT.c.finished_at)
 
 
-def count_own_answers(connection: Connection, rater: str) -> tuple[int, int]:
-    """Return the answers and skips of a participant, without gold questions and repeats."""
-    is_skip = ASSIGNMENT.c.answer == NO_ANSWER
-    skips = func.coalesce(func.sum(case((is_skip, 1), else_=0)), 0)
-    n, n_skipped = connection.execute(
-        select(func.count(ASSIGNMENT.c.answered_at), skips)
-        .join(QUESTION)
-        .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.repeat == 0, QUESTION.c.first == NO_ANSWER)
-    ).one()
-    return n - n_skipped, n_skipped
+def _count_own_answers(connection: Connection, rater: str) -> int:
+    """Return the answers of a participant, without skips, gold questions and repeats."""
+    count = select(func.count()).select_from(ASSIGNMENT.join(QUESTION)).where(OF_RATER)
+    is_first = and_(ASSIGNMENT.c.repeat == 0, QUESTION.c.first == NO_ANSWER)
+    query = count.where(ASSIGNMENT.c.answer != NO_ANSWER, is_first)
+    return connection.execute(query, {"of_rater": rater}).scalar_one()

@@ -130,7 +130,6 @@ class ParticipantRoutes:
         self, study: Study, participation: Participation, database: Database, pages: Pages
     ) -> None:
         self._starts = RateLimit(study.starts_per_hour, seconds=3600.0)
-        self._warnings = RateLimit(1, seconds=3600.0)
         self._study = study
         self._participation = participation
         self._identity = database.identity
@@ -160,7 +159,7 @@ class ParticipantRoutes:
         if isinstance(now, CurrentQuestion):
             visit.request.state.language = now.language
             return self._ask(visit, now, [])
-        if now.n_counted == 0 and now.n_skipped == 0:
+        if now.n_answers == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
             raise StoppedError("full")
         if now.n_counted == 0:
@@ -240,14 +239,9 @@ class ParticipantRoutes:
 
     def _require_pace(self, request: Request) -> None:
         """Refuse a new participant if too many have started from the same address."""
-        address = find_address(request.scope)
-        if wait := self._starts.wait(address):
-            if not self._warnings.wait(address):
-                LOGGER.warning(
-                    "one address has reached %d starts per hour: raise starts_per_hour for a "
-                    "lecture hall",
-                    self._study.starts_per_hour,
-                )
+        if wait := self._starts.wait(find_address(request.scope)):
+            rule = "one address has reached %d starts per hour: raise it for a lecture hall"
+            LOGGER.warning(rule, self._study.starts_per_hour)
             headers = {"retry-after": str(ceil(wait))}
             link = self._study.full_url or self._study.refusal_url
             raise RefusedError(429, "starts", link, headers=headers, minutes=ceil(wait / 60))
@@ -302,8 +296,7 @@ class ParticipantRoutes:
             visit,
             422 if error else 200,
             now=now,
-            target=now.question.target,
-            target_name=texts.own.name(now.question.target),
+            target_name=texts.own.name(now.target),
             rows=texts.make_rows(now.shown, chosen),
             error=error,
         )
@@ -313,7 +306,7 @@ class ParticipantRoutes:
         now = self._participation.current_question(visit.rater)
         text = self._pages.texts(visit.request).translate_error(error)
         if isinstance(now, CurrentQuestion):
-            key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
+            key = (visit.rater, now.number, now.key, json.dumps(now.shown))
             if self._identity.read_timed_token(form.form, *key) is not None:
                 return self._ask(visit, now, form.place, text)
         # The question has an answer, or was assigned to somebody else.
