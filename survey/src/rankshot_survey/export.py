@@ -158,7 +158,7 @@ def participant_records(view: Overview) -> Iterator[Record]:
     for rater, person in view.people.items():
         yield {
             "rater": rater,
-            "code": view.codes[rater],
+            "code": person.code,
             "state": person.state,
             **{name: _format_time(getattr(person.row, name)) for name in TIMES},
             "excluded_why": person.row.excluded_why,
@@ -213,10 +213,10 @@ def payment_records(view: Overview) -> list[Record]:
     has_ids = view.study.platform != "none"
     return [
         {
-            "id": person.row.platform_id if has_ids else view.codes[rater],
+            "id": person.row.platform_id if has_ids else person.code,
             **dict(zip(("decision", "reason"), _decide(person), strict=True)),
             "rater": rater,
-            "code": view.codes[rater],
+            "code": person.code,
             "study": person.row.platform_study,
             "session": person.row.platform_session,
         }

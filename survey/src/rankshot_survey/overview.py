@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -53,12 +52,13 @@ class Participant(NamedTuple):
     """One participant: the row of the database, with times in Unix seconds, and what follows.
 
     ``state`` is "withdrawn", "excluded", "finished", "answered nothing" (came to the end without an
-    answer that counts), "active" or "left": the first that is true. ``n_checks`` counts gold
-    questions and repeats; ``seconds`` is the median per answer; ``duration`` is None if the
-    computer's time was set back. Excluded participants have no flags.
+    answer that counts), "active" or "left": the first that is true. ``code`` is for completion.
+    ``n_checks`` counts gold questions and repeats; ``seconds`` is the median per answer;
+    ``duration`` is None if the computer's time was set back. Excluded participants have no flags.
     """
 
     row: Row[Any]
+    code: str
     state: str
     n_answers: int
     n_checks: int
@@ -66,6 +66,11 @@ class Participant(NamedTuple):
     seconds: float | None
     duration: float | None
     flags: tuple[Flag, ...]
+
+    @property
+    def name(self) -> str:
+        """The id by which the platform knows the participant, or the completion code."""
+        return self.row.platform_id or self.code
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,8 @@ class Overview:
     pilot, n_pilot : bool, int
         Whether this is about the pilot participants, or about all others; and how many pilot
         participants there are.
-    people, codes : dict
-        All participants by rater, in the order in which they started; and their codes.
+    people : dict
+        All participants by rater, in the order in which they started.
     answers, excluded_answers : lists of Answer
         The answers of those who are not excluded, and of the others.
     flags : dict
@@ -113,7 +118,6 @@ class Overview:
     excluded_answers: list[Answer]
     flags: dict[str, tuple[Flag, ...]]
     targets: tuple[TargetProgress, ...]
-    codes: dict[str, str]
 
     @property
     def n_answers(self) -> int:
@@ -135,12 +139,6 @@ class Overview:
     def counts(self) -> Counter[str]:
         """How many participants are in each state."""
         return Counter(person.state for person in self.people.values())
-
-    @cached_property
-    def ids(self) -> dict[str, str]:
-        """The id by which the platform knows each participant, or the completion code."""
-        people = self.people.items()
-        return {rater: person.row.platform_id or self.codes[rater] for rater, person in people}
 
 
 # ---- Reading
@@ -189,6 +187,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         people = {
             row.rater: _describe_participant(
                 row,
+                database.identity.code(row.rater),
                 by_rater[row.rater],
                 flags.get(row.rater, ()),
                 is_active=row.rater in expected,
@@ -206,7 +205,6 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
             excluded,
             flags,
             summarize_targets(study, answers, loads),
-            {rater: database.identity.code(rater) for rater in people},
         )
 
 
@@ -234,7 +232,12 @@ def read_answers(connection: Connection) -> list[Answer]:
 
 
 def _describe_participant(
-    row: Row[Any], answers: Sequence[Answer], flags: tuple[Flag, ...], *, is_active: bool
+    row: Row[Any],
+    code: str,
+    answers: Sequence[Answer],
+    flags: tuple[Flag, ...],
+    *,
+    is_active: bool,
 ) -> Participant:
     n = sum(map(is_counted, answers))
     n_skipped = sum(not answer.order for answer in answers)
@@ -248,6 +251,7 @@ def _describe_participant(
     end = row.finished_at or row.seen_at
     return Participant(
         row,
+        code,
         state=[*ends_reached, "active" if is_active else "left"][0],
         n_answers=n,
         n_checks=len(answers) - n - n_skipped,

@@ -61,7 +61,7 @@ def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False)
     what = "code" if view.study.platform == "none" else "id"
     for person in view.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
-        say(f"    {person.row.rater} ({what} {view.ids[person.row.rater]}) {reasons}")
+        say(f"    {person.row.rater} ({what} {person.name}) {reasons}")
 
 
 def _format_consensus(row: TargetProgress) -> str:

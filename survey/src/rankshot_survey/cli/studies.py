@@ -239,10 +239,8 @@ def backup(
     from rankshot_survey.store.backups import backup_database
 
     check_output(output, (".sqlite",), study)
-    made = backup_database(find_database(study, database), output)
-    answers = format_count(made.n_answers, "answer")
-    people = format_count(made.n_participants, "participant")
-    say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}")
+    backup_database(find_database(study, database), output)
+    say(f"{output} written")
 
 
 def _require_written(study: Study, path: Path) -> None:

@@ -74,48 +74,27 @@ def insert_questions(
     connection.execute(ASSIGNMENT.insert(), rows)
 
 
-def replace_closed(
-    connection: Connection,
-    study: Study,
-    loads: Mapping[str, Load],
-    rows: Sequence[Row[Any]],
-    now: float,
-    rng: Random,
+def drop_closed(
+    connection: Connection, study: Study, loads: Mapping[str, Load], rows: Sequence[Row[Any]]
 ) -> None:
-    """Replace the questions of a participant that may not be assigned any more.
+    """Drop the open questions of a participant that others have completed, and their repeats.
 
     ``rows`` are all assignments of the participant; ``loads`` has the answers of each question,
-    without those that this participant is still to give.
+    without those that this participant is still to give. A question that the study does not contain
+    any more stays as it is.
     """
-    asked = {question.key: question for question in study.asked}
-    gold = {question.key for question in study.gold}
-    seen = {row.question for row in rows}
-    counts = find_open(loads, study)
-    is_asked_something = False
-    for row in rows:
-        if row.question in gold or row.repeat:
-            continue
-        # A question that the study does not contain any more stays as it is.
-        if row.answered_at is not None or row.question not in loads or row.question in counts:
-            is_asked_something = True
-            continue
-        this = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
-        others = assign_questions(counts, 1, seen, rng)
-        if not others:
-            connection.execute(ASSIGNMENT.delete().where(this))
-            continue
-        is_asked_something = True
-        seen.update(others)
-        items = draw_items(connection, study, row.rater, [asked[others[0]]], now, rng)
-        # The question, and its repeat.
-        for repeat in (0, 1):
-            new = {"question": others[0], "shown": shuffle_items(items[others[0]], rng)}
-            which = this & (ASSIGNMENT.c.repeat == repeat)
-            connection.execute(ASSIGNMENT.update().where(which).values(new))
-    if not is_asked_something:
+    closed = loads.keys() - find_open(loads, study).keys()
+    dropped = {
+        row.question
+        for row in rows
+        if row.answered_at is None and not row.repeat and row.question in closed
+    }
+    asked = {row.question for row in rows} - {question.key for question in study.gold}
+    which = ASSIGNMENT.c.question.in_(dropped)
+    if asked <= dropped:
         # Gold questions alone are not worth asking.
-        left = (ASSIGNMENT.c.rater == rows[0].rater) & ASSIGNMENT.c.answered_at.is_(None)
-        connection.execute(ASSIGNMENT.delete().where(left))
+        which = ASSIGNMENT.c.answered_at.is_(None)
+    connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater == rows[0].rater, which))
 
 
 def shuffle_items(items: Sequence[str], rng: Random) -> str:

@@ -9,23 +9,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import NamedTuple
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.files import replace_path
-from rankshot_survey.store.database import check_file, name_failures, open_to_read
+from rankshot_survey.store.database import Database, name_failures, open_to_read
 
 LOGGER = logging.getLogger("rankshot.survey")
 
 
-class Backup(NamedTuple):
-    """What a copy of a database contains; the answers include skips, repeats and gold ones."""
-
-    n_answers: int
-    n_participants: int
-
-
-def backup_database(database: Path | str, target: Path) -> Backup:
+def backup_database(database: Path | str, target: Path) -> None:
     """Copy the SQLite file of a survey to a new file, even while a server writes to it.
 
     The copy is one state of the database, with everything that is still in its log.
@@ -46,7 +38,6 @@ def backup_database(database: Path | str, target: Path) -> Backup:
     ...     study = Path(folder, "study.sqlite")
     ...     Database(study, create=True).close()
     ...     backup_database(study, Path(folder, "backup.sqlite"))
-    Backup(n_answers=0, n_participants=0)
     """
     if isinstance(database, str):
         raise InputError(
@@ -55,8 +46,8 @@ def backup_database(database: Path | str, target: Path) -> Backup:
             "is in PostgreSQL, which has its own program for backups",
             hint="run pg_dump --format=custom --file=FILE URL",
         )
-    if not database.exists():
-        raise InputError("database", str(database), "does not exist")
+    # It names what cannot be read.
+    Database(database, read_only=True).close()
     if target.exists():
         raise InputError(
             "output", str(target), "exists already", hint="a backup never overwrites a file"
@@ -69,9 +60,6 @@ def backup_database(database: Path | str, target: Path) -> Backup:
     ):
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
-        check_file(copy, database)
-        counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
-        return Backup(*copy.execute(counts).fetchone())
 
 
 @contextmanager

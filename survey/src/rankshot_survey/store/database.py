@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -193,14 +193,14 @@ class Database:
             _create_file(path)
         if not path.exists():
             raise InputError("database", str(path), "does not exist")
-        self._use(_create_sqlite_engine(path, lambda: open_to_read(path), poolclass=NullPool))
+        self._use(_create_sqlite_engine(lambda: open_to_read(path), poolclass=NullPool))
         with self.begin_read() as reader:
             check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
             _has_tables(reader, path)
         if not read_only:
             # SQLite lets writers sleep and try again; so the waiting ones come in turn.
             self._turn = Lock()
-            self._use(_create_sqlite_engine(path, lambda: _connect_to_write(path), **_POOL))
+            self._use(_create_sqlite_engine(lambda: _connect_to_write(path), **_POOL))
 
     def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> None:
         self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
@@ -291,7 +291,7 @@ def _create_file(path: Path) -> None:
         path.touch(mode=0o600)
     except OSError as error:
         raise InputError("database", str(path), f"cannot be created: {error.strerror}") from None
-    engine = _create_sqlite_engine(path, lambda: _open(path, "mode=rw"), **_POOL)
+    engine = _create_sqlite_engine(lambda: _open(path, "mode=rw"), **_POOL)
     with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
         _create_tables(connection)
     engine.dispose()
@@ -340,13 +340,9 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _create_sqlite_engine(
-    path: Path, connect: Callable[[], sqlite3.Connection], **options: Any
-) -> sa.Engine:
-    # Not a string: in a URL, a ? in the path would begin the options. Error messages must not
-    # contain what participants sent.
-    url = URL.create("sqlite", database=str(path))
-    engine = sa.create_engine(url, creator=connect, hide_parameters=True, **options)
+def _create_sqlite_engine(connect: Callable[[], sqlite3.Connection], **options: Any) -> sa.Engine:
+    # Error messages must not contain what participants sent.
+    engine = sa.create_engine("sqlite:///FILE", creator=connect, hide_parameters=True, **options)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 

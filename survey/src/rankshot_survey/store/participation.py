@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random, SystemRandom
@@ -18,9 +18,9 @@ from rankshot_survey.store.assignment import (
     NO_ANSWER,
     assign_questions,
     count_answers,
+    drop_closed,
     find_open,
     insert_questions,
-    replace_closed,
 )
 from rankshot_survey.store.database import (
     ASSIGNMENT,
@@ -170,10 +170,10 @@ class Participation:
             self._require_questions(connection, pilot=pilot)
         return pilot
 
-    def find_own(self, participant: str, form: str, owned: Collection[str]) -> Row[Any] | None:
+    def find_own(self, participant: str, form: str, owned: str | None) -> Row[Any] | None:
         """Return the participant with this id, if the visitor is the same person; see `start`.
 
-        ``owned`` are the raters whose links the browser has. Somebody else gets None, as for an
+        ``owned`` is the rater whose link the browser has. Somebody else gets None, as for an
         unknown id.
         """
         with self._database.begin_read() as connection:
@@ -183,10 +183,10 @@ class Participation:
         _check_going_on(person)
         return person
 
-    def _is_own(self, person: Row[Any], form: str, owned: Collection[str]) -> bool:
-        """Return whether somebody who has a form, and the links of some raters, is this person."""
+    def _is_own(self, person: Row[Any], form: str, owned: str | None) -> bool:
+        """Return whether somebody who has a form, and the link of a rater, is this person."""
         is_same_form = person.started_by == self._identity.form_token("started", form)
-        return person.rater in owned or is_same_form or bool(person.released)
+        return person.rater == owned or is_same_form or bool(person.released)
 
     def start(
         self,
@@ -195,7 +195,7 @@ class Participation:
         language: str | None = None,
         *,
         form: str = "",
-        owned: Collection[str] = (),
+        owned: str | None = None,
     ) -> str:
         """Start or resume; return the rater.
 
@@ -277,7 +277,7 @@ class Participation:
                 # Others may have answered the open questions meanwhile.
                 loads = count_answers(connection, self._study, now, pilot=bool(row.pilot))
                 if rows := select_assignments(connection, rater):
-                    replace_closed(connection, self._study, loads, rows, now, self._rng)
+                    drop_closed(connection, self._study, loads, rows)
                 row = _select_current(connection, rater)
             shown = self._show(connection, row, now)
             # Last: to avoid deadlocks, every writer locks assignments before participants.

@@ -7,7 +7,7 @@ from functools import partial
 from math import ceil
 
 from fastapi import FastAPI, Request
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError as WaitError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError, TimeoutError as WaitError
 from starlette.responses import HTMLResponse, Response
 
 from rankshot.web.guards import RateLimit, RefusedError
@@ -98,9 +98,6 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     @app.exception_handler(DBAPIError)
     @app.exception_handler(WaitError)
     def show_outage(request: Request, error: Exception) -> HTMLResponse:
-        if isinstance(error, IntegrityError):
-            # An error of ours.
-            raise error
         # Such as a full disk.
         reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
         LOGGER.error("the database does not work: %s", reason)

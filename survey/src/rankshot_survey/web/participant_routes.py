@@ -18,7 +18,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rankshot.core.errors import short_repr
 from rankshot.web.guards import (
     FormNonce,
-    FormToken,
     RateLimit,
     RefusedError,
     Sent,
@@ -47,11 +46,10 @@ from rankshot_survey.web.pages import Pages
 LOGGER = logging.getLogger("rankshot.survey")
 # The only field that a form has several times.
 PLACE = b"place"
-# The cookie with the links of those who have started in a browser, the latest first. Without it,
-# they go on by their link alone.
+# The cookie with the link of whoever has started last in a browser. Without it, people go on by
+# their link alone.
 COOKIE = "rankshot_participant"
 COOKIE_SECONDS = 90 * 24 * 3600
-MOST_LINKS = 20
 # An id of a platform.
 _ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
 # Not an int: 1.0 and +1 would be URLs of the same question.
@@ -75,12 +73,6 @@ class StartForm(Arrival):
 
     form: FormNonce
     language: Annotated[str, StringConstraints(max_length=200)] = ""
-
-
-class ConfirmForm(Sent):
-    """What a page sends that asks whether something is meant."""
-
-    form: FormToken
 
 
 class AnswerForm(Sent):
@@ -163,8 +155,7 @@ class ParticipantRoutes:
             # Others have answered all questions meanwhile. No answer, no completion code.
             raise StoppedError("full")
         if now.n_counted == 0:
-            form = self._identity.form_token(visit.rater, "reopen")
-            return self._render("no_code.html", visit, now=now, form=form)
+            return self._render("no_code.html", visit, now=now)
         code = self._completion_code or now.code
         return self._render("finished.html", visit, now=now, code=code)
 
@@ -222,20 +213,13 @@ class ParticipantRoutes:
         link = self._identity.link(rater)
         response = RedirectResponse(f"/p/{link}/instructions", 303)
         if own_name:
-            # A browser may be that of many, for example in a laboratory.
-            others = [other for other in self._read_cookie(request) if other != link]
-            links = ".".join([link, *others][:MOST_LINKS])
             # It is also sent to who follows a link of the platform.
-            set_cookie(response, request, COOKIE, links, max_age=COOKIE_SECONDS, samesite="lax")
+            set_cookie(response, request, COOKIE, link, max_age=COOKIE_SECONDS, samesite="lax")
         return response
 
-    def _read_cookie(self, request: Request) -> list[str]:
-        return request.cookies.get(COOKIE, "").split(".")[:MOST_LINKS]
-
-    def _find_owned(self, request: Request) -> set[str]:
-        """Return the raters who have started in this browser."""
-        raters = map(self._identity.verify_link, self._read_cookie(request))
-        return {rater for rater in raters if rater is not None}
+    def _find_owned(self, request: Request) -> str | None:
+        """Return the rater who has started in this browser."""
+        return self._identity.verify_link(request.cookies.get(COOKIE, ""))
 
     def _require_pace(self, request: Request) -> None:
         """Refuse a new participant if too many have started from the same address."""
@@ -314,9 +298,8 @@ class ParticipantRoutes:
 
     # ---- The end
 
-    def reopen(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
+    def reopen(self, visit: AVisit) -> Response:
         """Ask again what somebody has skipped who has answered nothing."""
-        self._require_form(visit, form, "reopen")
         # If there is an answer meanwhile, the next page shows what is left.
         with suppress(NotAssignedError):
             self._participation.reopen(visit.rater)
@@ -324,19 +307,12 @@ class ParticipantRoutes:
 
     def ask_to_withdraw(self, visit: AVisit) -> Response:
         """Ask whether all answers are to be deleted."""
-        form = self._identity.form_token(visit.rater, "withdraw")
-        return self._render("withdraw.html", visit, form=form)
+        return self._render("withdraw.html", visit)
 
-    def withdraw(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
+    def withdraw(self, visit: AVisit) -> Response:
         """Delete all answers of a participant."""
-        self._require_form(visit, form, "withdraw")
         self._participation.withdraw(visit.rater)
         return visit.go_home()
-
-    def _require_form(self, visit: Visit, form: ConfirmForm, purpose: str) -> None:
-        """Refuse a form that is not from a page of this participant."""
-        if not self._identity.is_form_token(form.form, visit.rater, purpose):
-            raise RefusedError(403, "page_form", visit.home)
 
     def _render(
         self, template: str, visit: Visit, status: int = 200, **values: object

@@ -16,7 +16,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rankshot.core.errors import RankshotError
 from rankshot.web.guards import (
     MOST_SECRET,
-    FormNonce,
     RateLimit,
     RefusedError,
     Sent,
@@ -38,13 +37,7 @@ LOGIN_SECONDS = 12 * 3600
 MOST_ROWS = 1_000
 
 
-class LogoutForm(Sent):
-    """What the logout button sends."""
-
-    form: FormNonce
-
-
-class LoginForm(LogoutForm):
+class LoginForm(Sent):
     """What the login page sends."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SECRET)]
@@ -107,26 +100,23 @@ class ResearcherRoutes:
 
     # ---- Login
 
-    def _find_session(self, request: Request) -> str | None:
-        """Return the cookie of a login, if it is valid."""
+    def _has_session(self, request: Request) -> bool:
+        """Return whether the cookie of a login is valid."""
         cookie = request.cookies.get(COOKIE, "")
         began = self._identity.read_timed_token(cookie, "login", self._token)
-        is_valid = began is not None and time.time() < began + LOGIN_SECONDS
-        return cookie if is_valid else None
+        return began is not None and time.time() < began + LOGIN_SECONDS
 
     def require_session(self, request: Request) -> None:
         """Refuse a request without a login."""
-        if self._find_session(request) is None:
+        if not self._has_session(request):
             text = "Please log in first. A login ends after 12 hours."
             _refuse(401, "Not logged in", text, label="Log in")
 
     def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
         """Check the token, and set the login cookie."""
-        self._require_nonce(form.form, "login")
         if not is_secret(request, form.token, self._token, self._attempts):
             error = "This is not the token that the survey was started with."
-            fields = self._fields("login")
-            raise RefusedError(401, template="login.html", fields=fields, error=error)
+            raise RefusedError(401, template="login.html", error=error)
         response = RedirectResponse(HOME, 303)
         # It needs the token and the survey's secret key. So a cookie is invalid after a change of
         # the token, and a guessed token can only be tested by sending it to the server.
@@ -136,34 +126,23 @@ class ResearcherRoutes:
         )
         return response
 
-    def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
+    def log_out(self) -> Response:
         """End the login of this browser."""
-        self._require_nonce(form.form, request.cookies[COOKIE])
         response = RedirectResponse(HOME, 303)
         response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
         return response
-
-    def _fields(self, purpose: str) -> dict[str, str]:
-        return {"form": self._identity.nonce(f"researcher {purpose}")}
-
-    def _require_nonce(self, form: str, purpose: str) -> None:
-        """Refuse a form of another page, or of another login."""
-        if not self._identity.is_nonce(form, f"researcher {purpose}"):
-            _refuse(403, "Invalid form", "Please open the page again.")
 
     # ---- Pages
 
     def page(self, request: Request, query: Annotated[PilotQuery, Query()]) -> HTMLResponse:
         """Show the progress of the survey and its participants, or ask for the token."""
-        session = self._find_session(request)
-        if session is None:
-            return self._pages.render("login.html", fields=self._fields("login"), error=None)
+        if not self._has_session(request):
+            return self._pages.render("login.html", error=None)
         view = self._read(pilot=query.pilot)
         # Those with most flags come first, and then those who started first.
         people = sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS]
         return self._pages.render(
             "researcher.html",
-            fields=self._fields(session),
             view=view,
             people=people,
             id_heading="Code" if self._study.platform == "none" else self._study.id_names[0],
