@@ -159,7 +159,7 @@ def run_server(options: argparse.Namespace) -> None:
         else:
             place = options.place if "://" in options.place else Path(options.place)
             database = stack.enter_context(closing(Database(place, create=True)))
-            rates = {"requests": 10**9, "logins": 10**9}
+            rates = {"requests": 10**9}
             app = create_app(make_study(options.questions), database, token=TOKEN, **rates)
         print(port.getsockname()[1], flush=True)
         serve(app, port)

@@ -16,7 +16,7 @@ from rankshot_survey.web.researcher_routes import COOKIE
 from server_process import TOKEN, hidden_fields
 
 # All requests come from few addresses, faster than people do.
-MANY = {"requests": 10**9, "logins": 10**9}
+MANY = {"requests": 10**9}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from itertools import chain
 from typing import Any, NamedTuple
@@ -92,18 +92,13 @@ class Languages:
         return next((self.offered[tag] for tag in tags if tag in self.offered), self.default)
 
 
-@lru_cache(1000)
 def sort_accepted(header: str) -> list[str]:
     """Return the languages of the header Accept-Language, the preferred ones first."""
-    weights = {}
-    for entry in header.split(","):
-        tag, *parameters = (part.strip() for part in entry.split(";"))
-        # float() would also accept nan, inf and 1e9.
-        weight = re.fullmatch(r"[qQ]\s*=\s*([0-9]*\.?[0-9]+|[0-9]+\.)", "".join(parameters[:1]))
-        weights[tag] = float(weight[1]) if weight else float(not parameters)
-    return sorted(
-        (tag for tag in weights if tag and weights[tag] > 0), key=weights.__getitem__, reverse=True
-    )
+    # float() would also accept nan, inf and 1e9.
+    entry = r"\s*([\w-]+)\s*(?:;\s*q\s*=\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*)?"
+    parts = [re.fullmatch(entry, part, re.IGNORECASE) for part in header.split(",")]
+    weights = {part[1]: float(part[2] or 1) for part in parts if part}
+    return sorted((tag for tag in weights if weights[tag]), key=weights.__getitem__, reverse=True)
 
 
 def match_language(tag: str, tags: Iterable[str]) -> str | None:

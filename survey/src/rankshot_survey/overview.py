@@ -16,7 +16,7 @@ from rankshot.ranking import PlackettLuce, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
 from rankshot_survey.answers import Answer, as_rankings, group_by, is_counted
 from rankshot_survey.quality import Flag, find_flags
-from rankshot_survey.store.assignment import Load, count_answers, expected_until, question_from_row
+from rankshot_survey.store.assignment import Load, count_answers, question_from_row
 from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot_survey.store.people import State, read_state
 from rankshot_survey.study import Study
@@ -53,8 +53,8 @@ class Participant(NamedTuple):
 
     ``state`` is "withdrawn", "excluded", "finished", "answered nothing" (came to the end without an
     answer that counts), "active" or "left": the first that is true. ``code`` is for completion.
-    ``n_checks`` counts gold questions and repeats; ``seconds`` is the median per answer;
-    ``duration`` is None if the computer's time was set back. Excluded participants have no flags.
+    ``n_checks`` counts gold questions and repeats; ``seconds`` is the median per answer. Excluded
+    participants have no flags.
     """
 
     row: Row[Any]
@@ -64,7 +64,6 @@ class Participant(NamedTuple):
     n_checks: int
     n_skipped: int
     seconds: float | None
-    duration: float | None
     flags: tuple[Flag, ...]
 
     @property
@@ -182,15 +181,14 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         excluded = [answer for answer in every_answer if is_excluded.get(answer.rater)]
         by_rater = group_by(every_answer, lambda answer: answer.rater)
         flags = find_flags(answers, study.quality)
-        is_expected = select(PARTICIPANT.c.rater).where(expected_until(study) >= now)
-        expected = set(connection.execute(is_expected).scalars())
+        last_seen = now - 60 * study.return_after_minutes
         people = {
             row.rater: _describe_participant(
                 row,
                 database.identity.code(row.rater),
                 by_rater[row.rater],
                 flags.get(row.rater, ()),
-                is_active=row.rater in expected,
+                is_active=row.seen_at >= last_seen,
             )
             for row in rows
         }
@@ -212,19 +210,23 @@ def read_answers(connection: Connection) -> list[Answer]:
     """Return all answers, including skips, gold questions and repeats."""
     # Thousands of answers share few questions.
     asked = {row.key: question_from_row(row) for row in connection.execute(select(QUESTION))}
-    names = ("shown", "answer", "rater", "question", "number", "repeat", "seconds", "answered_at")
+    names = ("rater", "question", "number", "repeat", "shown", "answer", "seconds", "answered_at")
     rows = connection.execute(
         select(*(ASSIGNMENT.c[name] for name in names))
         .where(ASSIGNMENT.c.answered_at.is_not(None))
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
-    ).all()
-    # To parse many lists in one call takes a third of the time.
-    shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
+    )
     return [
-        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *rest)
-        for (_, _, rater, key, number, repeat, *rest), items, order in zip(
-            rows, shown, orders, strict=True
+        Answer(
+            rater,
+            asked[key],
+            number,
+            bool(repeat),
+            tuple(json.loads(shown)),
+            tuple(json.loads(order)),
+            *times,
         )
+        for rater, key, number, repeat, shown, order, *times in rows
     ]
 
 
@@ -248,7 +250,6 @@ def _describe_participant(
         "finished" if n else "answered nothing": row.finished_at,
     }
     ends_reached = [state for state, at in ends.items() if at is not None]
-    end = row.finished_at or row.seen_at
     return Participant(
         row,
         code,
@@ -257,7 +258,6 @@ def _describe_participant(
         n_checks=len(answers) - n - n_skipped,
         n_skipped=n_skipped,
         seconds=median(times) if times else None,
-        duration=end - row.started_at if end >= row.started_at else None,
         flags=flags,
     )
 

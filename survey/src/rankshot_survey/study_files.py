@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import MISSING, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -148,23 +147,11 @@ def format_study(study: Study) -> str:
     environment.filters |= {
         "toml": _quote,
         "key": _format_key,
-        "table": _format_table,
         # Of two adjacent quotes, or a quote at the end, the first is escaped.
         "paragraphs": lambda text: re.sub(r'"(?="|\Z)', r"\"", text.replace("\\", "\\\\")),
     }
     template = (files("rankshot_survey") / "study_template.toml").read_text(encoding="utf-8")
     return environment.from_string(template).render(study=study)
-
-
-def _format_table(value: Any, heading: str) -> str:
-    """Return a part of a study as a table, with the fields that are not at their defaults."""
-    lines = [heading]
-    for field in fields(value):
-        content = getattr(value, field.name)
-        default = {} if field.default_factory is not MISSING else field.default
-        if content != default:
-            lines.append(_format_key(content, field.name))
-    return "\n".join([*lines, ""])
 
 
 def _format_key(value: object, key: str, example: object = None) -> str:

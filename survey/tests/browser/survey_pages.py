@@ -58,7 +58,7 @@ def serve_study(study, folder, token=None):
     """Serve a study in a thread while the block runs; a token opens the researcher's page."""
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.
-    app = create_app(study, database, token=token, requests=100_000, logins=10_000)
+    app = create_app(study, database, token=token, requests=100_000)
     port = open_port(HOST, 0)
     # A browser may keep connections open that it does not use.
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)

@@ -186,7 +186,7 @@ def payments(
     from rankshot_survey.export import format_csv, payment_records
 
     if output is not None:
-        check_output(output, (".csv", ".txt"), study)
+        check_output(output, (".csv", ".txt"))
     view = read_view(study, database, pilot=pilot)
     wanted = {"approve": approve, "look at": with_flagged, "reject": reject}
     which = [name for name in DECISIONS if wanted.get(name)] or list(DECISIONS)

@@ -110,7 +110,7 @@ def export(
     from rankshot_survey.answers import is_counted
     from rankshot_survey.export import make_records, write_records
 
-    check_output(output, (".jsonl",) if kind == "rankings" else (".csv", ".jsonl"), study)
+    check_output(output, (".jsonl",) if kind == "rankings" else (".csv", ".jsonl"))
     view = read_view(study, database, pilot=pilot)
     rows = make_records(view, kind, exclude_flagged=exclude_flagged)
     write_records(output, rows, private=kind != "rankings")

@@ -53,17 +53,10 @@ def confirm(question: str, *, yes: bool) -> None:
         raise SystemExit(1)
 
 
-def check_output(
-    path: Path, endings: Sequence[str], study: Path | None = None, parameter: str = "output"
-) -> None:
-    """Refuse an output file with another ending, in no folder, or that is the study itself.
-
-    Commands call this before they read anything.
-    """
+def check_output(path: Path, endings: Sequence[str], parameter: str = "output") -> None:
+    """Refuse an output file with another ending, or in no folder, before anything is read."""
     rule = f"must end in {' or '.join(endings)}"
-    require(path.suffix in endings and not path.is_dir(), parameter, path, rule)
-    is_other = study is None or path.resolve() != study.resolve()
-    require(is_other, parameter, path, "must not be the study")
+    require(path.suffix in endings, parameter, path, rule)
     require(path.resolve().parent.is_dir(), parameter, path, "must be in a folder that exists")
 
 

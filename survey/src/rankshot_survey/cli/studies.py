@@ -84,7 +84,7 @@ def new(
     from rankshot_survey.study import CONSENT_PLACEHOLDER
     from rankshot_survey.study_files import format_study
 
-    check_output(study, (".toml",), parameter="study")
+    check_output(study, (".toml",), "study")
     require(not study.exists(), "study", study, "exists already")
     names = read_names(items)
     designed = new_study(
@@ -238,7 +238,7 @@ def backup(
     """
     from rankshot_survey.store.backups import backup_database
 
-    check_output(output, (".sqlite",), study)
+    check_output(output, (".sqlite",))
     backup_database(find_database(study, database), output)
     say(f"{output} written")
 

@@ -27,7 +27,6 @@ def create_app(
     *,
     token: str | None = None,
     requests: int = 600,
-    logins: int = 10,
 ) -> FastAPI:
     """Create the web application of a study.
 
@@ -38,9 +37,9 @@ def create_app(
         Where answers are stored.
     token : str, optional
         Gives access to the researcher's page. Without a token there is no such page.
-    requests, logins : int
-        How many requests per minute one address may make, and how many wrong tokens it may send.
-        Many people may share an address: these limits are meant for programs.
+    requests : int
+        How many requests per minute one address may make. Many people may share an address: the
+        limit is meant for programs.
 
     Examples
     --------
@@ -66,7 +65,7 @@ def create_app(
     app.state.identity = database.identity
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
-        researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
+        researcher = ResearcherRoutes(study, database, token, pages)
         app.routes.extend(researcher.router().routes)
     add_files(app, "/static/{name}", static)
     add_files(app, "/images/{name}", images)

@@ -63,24 +63,12 @@ def format_time(at: float | None) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") if at else "–"
 
 
-def format_duration(seconds: float | None) -> str:
-    """Return a duration in seconds as minutes and seconds, or hours and minutes."""
-    if seconds is None:
-        return "–"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
-
-
 class ResearcherRoutes:
-    """The routes of a study's researcher, who has the token.
+    """The routes of a study's researcher, who has the token."""
 
-    ``attempts`` limits wrong tokens per address.
-    """
-
-    def __init__(
-        self, study: Study, database: Database, token: str, pages: Pages, attempts: RateLimit
-    ) -> None:
-        self._attempts = attempts
+    def __init__(self, study: Study, database: Database, token: str, pages: Pages) -> None:
+        # An address may send so many wrong tokens per minute.
+        self._attempts = RateLimit(10)
         self._database = database
         self._identity = database.identity
         self._study = study
@@ -148,7 +136,6 @@ class ResearcherRoutes:
             id_heading="Code" if self._study.platform == "none" else self._study.id_names[0],
             at=time.time(),
             format_time=format_time,
-            format_duration=format_duration,
         )
 
     def _read(self, *, pilot: bool) -> Overview:
