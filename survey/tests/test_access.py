@@ -81,14 +81,10 @@ def test_who_finds_no_question_returns_to_prolific(tmp_path):
 
 def test_who_finds_no_question_reads_when_to_come_back(tmp_path):
     with open_survey(small_study(answers_per_question=1), tmp_path) as (client, _):
-        home = begin(client)
+        begin(client)
         page = client.get("/?participant=bob")
         assert (page.status, page["retry-after"]) == (503, "1800")
         assert "again in 30 min" in page.text
-        finish(client, home)
-        page = client.get("/?participant=bob")
-        assert (page.status, page.all("retry-after")) == (503, [])
-        assert "again in" not in page.text
 
 
 NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 4}
@@ -112,20 +108,13 @@ def test_invented_ids_of_prolific_count_for_the_address(tmp_path, caplog):
 # ---- Nothing answered
 
 
-def test_who_skips_everything_gets_no_code_and_may_think_again(opened):
+def test_who_skips_everything_gets_no_code(opened):
     client, database = opened
     home = begin(client, ANN)
     page = finish(client, home, skip="yes")
     for code in ("C1A2B3", database.identity.code(rater_of(database, home))):
         assert code not in page
     assert BACK in page
-    form = form_of(page)
-    assert form.action == f"{home}/reopen"
-    assert client.post(form.action, form.fields).status == 303
-    assert "C1A2B3" in finish(client, home)
-    # Who has answered keeps the code, whatever is sent.
-    assert client.post(form.action, form.fields).status == 303
-    assert "C1A2B3" in client.get(home).text
 
 
 # ---- Withdrawal

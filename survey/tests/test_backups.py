@@ -15,7 +15,7 @@ from asgi import Client
 from asgi_client import MANY, begin, form_of
 from rankshot.core.errors import NO_VALUE
 from rankshot_survey import backup_database
-from rankshot_survey.store import backups
+from rankshot_survey.store import database as module
 from rankshot_survey.store.database import VERSION, Database
 from rankshot_survey.study_files import format_study
 from rankshot_survey.web.app import create_app
@@ -103,8 +103,8 @@ def test_backups_on_a_schedule_are_made_if_something_has_changed(tmp_path, monke
         def set(self):
             turns.append(True)
 
-    monkeypatch.setattr(backups, "Event", Turns)
-    with closing(Database(path, create=True)) as database, backups.backing_up(path, 10):
+    monkeypatch.setattr(module, "Event", Turns)
+    with closing(Database(path, create=True)) as database, module.backing_up(path, 10):
         turns.append(False)
         wait_until(lambda: not turns)
         take_part(database, "ann")

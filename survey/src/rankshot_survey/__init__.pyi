@@ -2,8 +2,7 @@ from .answers import Answer as Answer
 from .design import new_study as new_study
 from .export import ranking_records as ranking_records, write_records as write_records
 from .overview import Overview as Overview, read_overview as read_overview
-from .store.backups import backup_database as backup_database
-from .store.database import Database as Database
+from .store.database import Database as Database, backup_database as backup_database
 from .study import (
     ItemImage as ItemImage,
     QualityRules as QualityRules,

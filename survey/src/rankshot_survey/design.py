@@ -24,7 +24,6 @@ def new_study(
     prompt: str | None = None,
     show: int | None = None,
     rankings: Rankings | None = None,
-    title: str | None = None,
     answers_per_question: int = 50,
     questions_per_participant: int | None = None,
 ) -> Study:
@@ -45,7 +44,6 @@ def new_study(
     rankings : Rankings, optional
         Rankings of the items for each target, from any source: they say which items are nearest.
         Required unless all items are shown.
-    title : str, optional
     answers_per_question : int
         The number of answers that each question should get; Hamm and Belkin (2015) used 50.
     questions_per_participant : int, optional
@@ -71,11 +69,11 @@ def new_study(
     ('all items', ('tea', 'coffee', 'juice'))
     """
     item_names = as_names(items)
-    is_drawn = False
+    is_drawn, title = False, "Which of these are similar?"
     if targets is None:
         if prompt is None:
             raise InputError("prompt", NO_VALUE, "is missing: without targets, it is the question")
-        targets, title = [ALL_ITEMS], title or TITLE_PLACEHOLDER
+        targets, title = [ALL_ITEMS], TITLE_PLACEHOLDER
         show = len(item_names) if show is None else show
         is_drawn = show < len(item_names)
     target_names = as_names(targets, "targets")
@@ -99,7 +97,7 @@ def new_study(
         questions_per_participant = min(10, sum(question.n_parts for question in questions))
     consent = (files("rankshot_survey") / "new_consent.txt").read_text(encoding="utf-8")
     return Study(
-        title=title or "Which of these are similar?",
+        title=title,
         prompt=prompt or DEFAULT_PROMPT,
         consent=consent.strip(),
         items=item_names,

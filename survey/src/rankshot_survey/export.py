@@ -29,8 +29,6 @@ Record = dict[str, object]
 MARK = "\ufeff"
 # A separator or an invisible character before the sign does not make it harmless.
 _DANGEROUS = re.compile(r"[\s;,|\u200b-\u200f\u2060\ufeff]*[=+\-@\t\r\n＝＋－＠]")
-# json.dumps would make an encoder for each value.
-_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
 Decision = Literal["approve", "look at", "reject", "return", "wait"]
 
@@ -191,13 +189,10 @@ def make_records(view: Overview, kind: str, *, exclude_flagged: bool = False) ->
         return ranking_records(
             view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
         )
-    make = {
-        "answers": answer_records,
-        "participants": participant_records,
-        "payments": payment_records,
-    }
+    make = {"answers": answer_records, "participants": participant_records}
     left_out = {rater for rater, flags in view.flags.items() if flags and exclude_flagged}
-    return [record for record in make[kind](view) if record["rater"] not in left_out]
+    records = make.get(kind, payment_records)(view)
+    return [record for record in records if record["rater"] not in left_out]
 
 
 # ---- Payment
@@ -245,7 +240,7 @@ def _decide(person: Participant) -> tuple[Decision, str]:
 
 def format_jsonl(records: Iterable[Record]) -> str:
     """Return records as JSON, one per line."""
-    return "".join(f"{_ENCODE(record)}\n" for record in records)
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
 
 
 def format_csv(records: Iterable[Record]) -> str:
@@ -268,7 +263,7 @@ def format_csv(records: Iterable[Record]) -> str:
 def _format_cell(value: object) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else _ENCODE(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     is_formula = _DANGEROUS.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if is_formula else text
 

@@ -16,8 +16,6 @@ from rankshot_survey.study import DEFAULT_PROMPT, Study, Translation
 # The languages of the fixed texts.
 TAGS = ("ar", "de", "en", "es")
 ENGLISH = "en"
-# How many characters of a browser's list of languages are read.
-HEADER_LENGTH = 400
 
 
 # ---- Fixed texts
@@ -87,7 +85,7 @@ class Languages:
 
         ``accepted`` is the browser's list of languages, the header Accept-Language.
         """
-        liked = sort_accepted(accepted[:HEADER_LENGTH])
+        liked = sort_accepted(accepted)
         tags = chain(asked, (match_language(tag, self.offered) for tag in liked))
         return next((self.offered[tag] for tag in tags if tag in self.offered), self.default)
 

@@ -185,10 +185,10 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         people = {
             row.rater: _describe_participant(
                 row,
-                database.identity.code(row.rater),
                 by_rater[row.rater],
-                flags.get(row.rater, ()),
                 is_active=row.seen_at >= last_seen,
+                code=database.identity.code(row.rater),
+                flags=flags.get(row.rater, ()),
             )
             for row in rows
         }
@@ -217,29 +217,20 @@ def read_answers(connection: Connection) -> list[Answer]:
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
     )
     return [
-        Answer(
-            rater,
-            asked[key],
-            number,
-            bool(repeat),
-            tuple(json.loads(shown)),
-            tuple(json.loads(order)),
-            *times,
-        )
+        Answer(rater, asked[key], number, bool(repeat), *map(_parse_names, (shown, order)), *times)
         for rater, key, number, repeat, shown, order, *times in rows
     ]
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 # ---- Summaries
 
 
 def _describe_participant(
-    row: Row[Any],
-    code: str,
-    answers: Sequence[Answer],
-    flags: tuple[Flag, ...],
-    *,
-    is_active: bool,
+    row: Row[Any], answers: Sequence[Answer], *, is_active: bool, **more: Any
 ) -> Participant:
     n = sum(map(is_counted, answers))
     n_skipped = sum(not answer.order for answer in answers)
@@ -252,13 +243,12 @@ def _describe_participant(
     ends_reached = [state for state, at in ends.items() if at is not None]
     return Participant(
         row,
-        code,
         state=[*ends_reached, "active" if is_active else "left"][0],
         n_answers=n,
         n_checks=len(answers) - n - n_skipped,
         n_skipped=n_skipped,
         seconds=median(times) if times else None,
-        flags=flags,
+        **more,
     )
 
 

@@ -5,33 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import field, replace
-from functools import cached_property
+from dataclasses import field, fields, replace
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
-from pydantic import Field, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
 
 from rankshot.core.errors import NO_VALUE, InputError, suggest_name
-from rankshot_survey.study_values import (
-    Count,
-    IdNames,
-    Line,
-    Name,
-    Names,
-    PositiveCount,
-    Rank,
-    Share,
-    Tag,
-    Text,
-    Truth,
-    Url,
-    describe_table,
-    validated,
-)
 
-Platform = Literal["none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"]
 # The names under which each platform sends its ids: of the person, of the study, and of this
 # participation.
 PLATFORM_IDS: dict[str, tuple[str, ...]] = {
@@ -52,10 +44,119 @@ DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 # What a new study has until somebody writes it.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 TITLE_PLACEHOLDER = "A survey"
+# The largest count that a study may have, such as its answers per question.
+MOST_COUNTED = 1_000_000
+# A name is one line of a page.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_URL = re.compile(r"https://[^/?#@\s\\\"'<>]+([/?#][^\s\\\"'<>]*)?")
+_Made = TypeVar("_Made", bound=type)
+
+
+# ---- Values, each with its check
+
+
+def _hold(holds: object, rule: str) -> None:
+    """Refuse a value by a rule that it breaks."""
+    if not holds:
+        raise ValueError(rule)
+
+
+def _check_line(text: str) -> str:
+    _hold(text == text.strip(), "must not begin or end with a space")
+    _hold(not _UNPRINTABLE.search(text), "must not have control characters")
+    return text
+
+
+def _check_text(text: str) -> str:
+    _hold(text.strip(), "must not be empty")
+    _hold(not _UNPRINTABLE_IN_TEXT.search(text), "must not have control characters")
+    return text
+
+
+def _check_url(text: str) -> str:
+    _hold(_URL.fullmatch(text), "must be a URL that begins with https:// and a host")
+    return text
+
+
+def _check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    double = next((name for name, n in Counter(names).items() if n > 1), None)
+    _hold(double is None, f"must not have {double!r} more than once")
+    return names
+
+
+def _check_rank(value: object) -> object:
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    _hold(is_number or value in ("any", "all"), 'must be "any", "all" or a number from 1')
+    return value
+
+
+def _limited_line(most: int) -> Any:
+    return StringConstraints(strict=True, min_length=1, max_length=most)
+
+
+Name = Annotated[str, _limited_line(200), AfterValidator(_check_line)]
+Line = Annotated[str, _limited_line(500), AfterValidator(_check_line)]
+Text = Annotated[str, Field(strict=True, max_length=20_000), AfterValidator(_check_text)]
+Url = Annotated[str, Field(strict=True, max_length=2_000), AfterValidator(_check_url)]
+Names = Annotated[tuple[Name, ...], AfterValidator(_check_unique)]
+Tag = Annotated[str, StringConstraints(strict=True, pattern="^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
+IdName = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z_][A-Za-z0-9_]{0,49}$")]
+IdNames = Annotated[tuple[IdName, ...], AfterValidator(_check_unique), Field(max_length=3)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNTED)]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNTED)]
+Rank = Annotated[Any, AfterValidator(_check_rank)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Truth = Annotated[bool, Field(strict=True)]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def _validated(cls: _Made) -> _Made:
+    """Make a frozen dataclass that checks its values; what is wrong is an `InputError`."""
+    made = dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
+    check, names = made.__init__, [part.name for part in fields(made)]
+
+    @wraps(check)
+    def init(self: Any, *values: Any, **named: Any) -> None:
+        try:
+            check(self, **dict(zip(names, values, strict=False)), **named)
+        except ValidationError as error:
+            raise _find_problem(error) from None
+
+    made.__init__ = init  # type: ignore[method-assign]
+    return made  # type: ignore[return-value]
+
+
+def _find_problem(error: ValidationError) -> InputError:
+    """First problem that pydantic has found, with the field as a file writes it."""
+    # Of a misspelt key, the key is named, and not that the right one is missing.
+    unexpected = "unexpected_keyword_argument"
+    first = min(error.errors(include_url=False), key=lambda one: one["type"] != unexpected)
+    kind, keys, where = first["type"], list(first["loc"]), ""
+    if len(keys) > 1 and isinstance(keys[1], int) and keys[0] in ("questions", "gold", "images"):
+        where, keys = _describe_table(str(keys[0]), keys[1]), keys[2:]
+    names = [key if isinstance(key, str) else f"[{key}]" for key in keys]
+    name = ".".join(names).replace(".[", "[")
+    inner = first.get("ctx", {}).get("error")
+    if isinstance(inner, InputError):
+        parameter = name or inner.parameter
+        return InputError(parameter, inner.value, inner.rule, where or inner.where, inner.hint)
+    if kind in (unexpected, "missing", "missing_argument"):
+        rule = "is not a key that exists" if kind == unexpected else "is missing"
+        return InputError(name, NO_VALUE, rule, where)
+    rule = re.sub(r"^[A-Z]\w+ should", "must", first["msg"].removeprefix("Value error, "))
+    return InputError(name, first["input"], rule, where)
+
+
+def _describe_table(table: str, index: int) -> str:
+    """Describe a table of a list: they are counted from 1."""
+    return f"[[{table}]] number {index + 1}"
+
+
 # ---- Parts of a study
 
 
-@validated
+@_validated
 class Question:
     """A target with the items that are shown for it.
 
@@ -131,7 +232,7 @@ class Question:
         return -(-2 * len(self.items) // self.show) if self.show else 1
 
 
-@validated
+@_validated
 class QualityRules:
     """The rules by which participants are flagged. No answer is dropped because of a flag.
 
@@ -161,7 +262,7 @@ class QualityRules:
     gold_failures: Count = 0
 
 
-@validated
+@_validated
 class ItemImage:
     """The image of an item or a target.
 
@@ -186,7 +287,7 @@ class ItemImage:
     alt: Line
 
 
-@validated
+@_validated
 class Translation:
     """The texts of a study in another language; None means: as in the study.
 
@@ -218,7 +319,7 @@ class Translation:
 # ---- The study
 
 
-@validated
+@_validated
 class Study:
     """The definition of a survey: the content of study.toml.
 
@@ -297,7 +398,7 @@ class Study:
     rank: Rank = "any"
     return_after_minutes: Annotated[float, Field(strict=True, ge=0.01, le=10_080)] = 30
     spare_answers: Count | None = None
-    platform: Platform = "none"
+    platform: str = "none"
     ids: IdNames = ()
     completion_url: Url | None = None
     full_url: Url | None = None
@@ -370,6 +471,7 @@ class Study:
         return self
 
     def _check_ids(self) -> None:
+        _require_known("platform", [self.platform], PLATFORM_IDS, "a platform")
         _require(self.id_names, "ids", NO_VALUE, 'is missing, with the platform "other"')
         taken = {"form", "language", "lang", "code"} & set(self.id_names)
         _require(not taken, "ids", min(taken, default=""), "is a name that the survey uses")
@@ -402,7 +504,7 @@ class Study:
         """Yield all questions, each with its place in the file and whether it is a gold one."""
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
             for index, question in enumerate(asked):
-                yield describe_table(table, index), table == "gold", question
+                yield _describe_table(table, index), table == "gold", question
 
     def _check_names(self) -> None:
         """Refuse names of images and translations that nothing has."""

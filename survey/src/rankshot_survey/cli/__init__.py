@@ -6,7 +6,7 @@ Each command imports what it needs when it runs, so that the help is quick.
 from importlib.metadata import version
 
 from rankshot.core.command import make_app, run
-from rankshot_survey.cli import people, results, studies
+from rankshot_survey.cli import people, studies
 
 app = make_app(
     "rankshot-survey",
@@ -14,7 +14,7 @@ app = make_app(
     version("rankshot-survey"),
     {
         "Make and run a study": (studies.new, studies.serve, studies.set_),
-        "Answers": (results.status, results.export, studies.backup),
+        "Answers": (studies.status, studies.export, studies.backup),
     },
 )
 app.command(people.app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
     from rankshot_survey.store.database import Database
     from rankshot_survey.study import Study
 
-DATABASE = "RANKSHOT_SURVEY_DATABASE"
 StudyFile = Annotated[Path, Parameter(help="The study file, such as study.toml.")]
 Place = Annotated[
     str | None,
     Parameter(
+        env_var="RANKSHOT_SURVEY_DATABASE",
         help="An SQLite file or a postgresql:// URL. The default is an SQLite file next to the "
-        f"study. If the URL contains a password, give it in the environment variable {DATABASE}."
+        "study. If the URL contains a password, give it in the environment variable.",
     ),
 ]
 Output = Annotated[Path, Parameter(alias="-o")]
@@ -67,8 +66,7 @@ def require(holds: object, parameter: str, value: object, rule: str) -> None:
 
 
 def find_database(study: Path, database: str | None) -> Path | str:
-    """File of a study's database, or its URL, which may be in the environment."""
-    database = database or os.environ.get(DATABASE)
+    """File of a study's database, or its URL."""
     if not database:
         return study.with_suffix(".sqlite")
     return database if "://" in database else Path(database)

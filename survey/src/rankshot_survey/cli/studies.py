@@ -1,4 +1,4 @@
-"""Commands for the study: design it, serve it, change its state, back it up."""
+"""Commands for the study: design it, serve it, change its state, read its results, back it up."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
 
-from rankshot.core.errors import InputError, format_count
+from rankshot.core.errors import NO_VALUE, InputError, format_count
 from rankshot_survey.cli.shared import (
     Output,
+    Pilot,
     Place,
     StudyFile,
     check_output,
     find_database,
     open_survey,
+    read_view,
     require,
     say,
 )
 
 if TYPE_CHECKING:
+    from rankshot_survey.overview import TargetProgress
     from rankshot_survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+# How many items of a consensus the table of `status` has, and how many letters of each.
+MOST_ITEMS, MOST_LETTERS = 10, 30
 # What is said about a study that changes its state, or is served in it.
 STATES = {
     "open": "OPEN: people can start, and their answers are part of the study",
@@ -140,7 +147,7 @@ def serve(
     require(requests >= 1, "requests", requests, "must be 1 or more")
     require(backup_every >= 0, "backup_every", backup_every, "must be 0 or more")
     from rankshot.web.server import open_port, serve as serve_app
-    from rankshot_survey.store.backups import backing_up
+    from rankshot_survey.store.database import backing_up
     from rankshot_survey.store.people import read_state, set_state
     from rankshot_survey.study_files import read_study
     from rankshot_survey.web.app import create_app
@@ -217,6 +224,105 @@ def set_(
     say(STATES[state])
 
 
+# ---- Results
+
+
+def status(study: StudyFile, /, *, database: Place = None, pilot: Pilot = False) -> None:
+    """Show the progress of a survey.
+
+    A table shows the answers to the questions of each target, their consensus and how well they
+    agree (Kendall's W). If people saw different items, the consensus is the order of the worths.
+    Below are the flagged raters. Excluded participants are not included.
+
+    Example: rankshot-survey status study.toml
+    """
+    view = read_view(study, database, pilot=pilot)
+    table = Table(title=view.study.title)
+    for heading in ("target", "answers", "in progress", "consensus so far", "W"):
+        is_text = heading in ("target", "consensus so far")
+        table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
+    for row in view.targets:
+        answered = f"{row.answered:,} of {row.planned:,}"
+        agreement = "-" if row.concordance is None else f"{row.concordance:.2f}"
+        cells = (row.target, answered, f"{row.in_progress:,}", _format_consensus(row), agreement)
+        table.add_row(*cells)
+    Console(markup=False, highlight=False).print(table)
+    if more := sum(row.dropped for row in view.targets):
+        say(f"{format_count(more, 'answer')} to questions that are no longer in the study")
+    say(f"The survey is {'a pilot' if view.state == 'pilot' else view.state}.")
+    people = view.counts
+    others = ("answered nothing", "withdrawn", "excluded")
+    rare = [f", {people[name]:,} {name}" for name in others if people[name]]
+    say(
+        f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
+        f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}"
+    )
+    if view.n_pilot and not pilot:
+        say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)")
+    say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged")
+    what = "code" if view.study.platform == "none" else "id"
+    for person in view.flagged:
+        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
+        say(f"    {person.row.rater} ({what} {person.name}) {reasons}")
+
+
+def _format_consensus(row: TargetProgress) -> str:
+    """Return the consensus, with short names."""
+
+    def shorten(item: str) -> str:
+        return item if len(item) <= MOST_LETTERS else f"{item[: MOST_LETTERS - 1]}…"
+
+    ties = [(tie,) if isinstance(tie, str) else tie for tie in row.consensus]
+    texts = [" = ".join(map(shorten, tie[:MOST_ITEMS])) for tie in ties[:MOST_ITEMS]]
+    rest = sum(map(len, ties)) - sum(len(tie[:MOST_ITEMS]) for tie in ties[:MOST_ITEMS])
+    return " > ".join([*texts, f"{rest:,} more"] if rest else texts)
+
+
+def export(
+    study: StudyFile,
+    kind: Literal["rankings", "answers", "participants"] = "rankings",
+    /,
+    *,
+    output: Output,
+    database: Place = None,
+    exclude_flagged: bool = False,
+    pilot: Pilot = False,
+) -> None:
+    """Write the rankings, or the raw data.
+
+    In a CSV file, a text that a spreadsheet could read as a formula begins with an apostrophe.
+
+    Example: rankshot-survey export study.toml -o rankings.jsonl
+
+    Example: rankshot-survey export study.toml answers -o answers.csv
+
+    Parameters
+    ----------
+    kind
+        What to write: the rankings (.jsonl); every answer, with repeats, gold questions and skips;
+        or one line per participant.
+    output
+        The file to write (.jsonl, raw data also .csv).
+    exclude_flagged
+        Leave flagged participants and their answers out.
+    """
+    from rankshot_survey.answers import is_counted
+    from rankshot_survey.export import make_records, write_records
+
+    check_output(output, (".jsonl",) if kind == "rankings" else (".csv", ".jsonl"))
+    view = read_view(study, database, pilot=pilot)
+    rows = make_records(view, kind, exclude_flagged=exclude_flagged)
+    write_records(output, rows, private=kind != "rankings")
+    say(f"{format_count(len(rows), kind.removesuffix('s'))} written to {output}")
+    if kind == "rankings":
+        n_other = sum(not is_counted(answer) for answer in view.answers)
+        say(f"not exported: {n_other:,} skips, repeats and gold answers")
+        if view.counts["excluded"]:
+            say(f"left out: {format_count(view.counts['excluded'], 'excluded participant')}")
+    if exclude_flagged:
+        say(f"left out: {format_count(len(view.flagged), 'flagged participant')}")
+
+
 def backup(
     study: StudyFile,
     /,
@@ -236,7 +342,7 @@ def backup(
     output
         The file to write (.sqlite).
     """
-    from rankshot_survey.store.backups import backup_database
+    from rankshot_survey.store.database import backup_database
 
     check_output(output, (".sqlite",))
     backup_database(find_database(study, database), output)
@@ -249,12 +355,12 @@ def _require_written(study: Study, path: Path) -> None:
 
     texts = [study.consent, *(text.consent or "" for text in study.translations.values())]
     hint = "write it, or try the study with `rankshot-survey serve STUDY --pilot`"
-    for key, placeholder, is_left in (
-        ("consent", CONSENT_PLACEHOLDER, CONSENT_PLACEHOLDER in "".join(texts)),
-        ("title", TITLE_PLACEHOLDER, study.title == TITLE_PLACEHOLDER),
-    ):
-        if is_left:
-            raise InputError(key, placeholder, "is still a placeholder", str(path), hint)
+    is_left = {
+        "consent": CONSENT_PLACEHOLDER in "".join(texts),
+        "title": study.title == TITLE_PLACEHOLDER,
+    }
+    for key in filter(is_left.get, is_left):
+        raise InputError(key, NO_VALUE, "is still a placeholder", str(path), hint)
 
 
 def _find_missing_links(study: Study) -> Iterator[str]:

@@ -18,25 +18,21 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
 from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot_survey.study import Question, Study
 
-# What an answer fills in.
-GIVEN = ("answer", "answered_at", "seconds")
 # How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
 # More than the cost of any item of a set.
 NEVER = np.iinfo(np.int64).max
 
 
-def assign_questions(
-    counts: Mapping[str, int], n: int, seen: Collection[str], rng: Random
-) -> list[str]:
+def assign_questions(counts: Mapping[str, int], n: int, rng: Random) -> list[str]:
     """Choose n questions for one participant, or fewer if no more are left.
 
-    ``counts`` has the answers given and in progress for each open question; ``seen`` has what the
-    participant has had before. Taking the n smallest counts, each once, keeps all counts within one
-    of each other: if they were m or m + 1 before, the questions with m are taken first, and none
-    with m + 1 is taken while one with m is left. Equal counts are chosen from at random.
+    ``counts`` has the answers given and in progress for each open question. Taking the n smallest
+    counts, each once, keeps all counts within one of each other: if they were m or m + 1 before,
+    the questions with m are taken first, and none with m + 1 is taken while one with m is left.
+    Equal counts are chosen from at random.
     """
-    open_questions = [key for key in counts if key not in seen]
+    open_questions = list(counts)
     rng.shuffle(open_questions)
     return sorted(open_questions, key=counts.__getitem__)[:n]
 
@@ -67,7 +63,8 @@ def insert_questions(
             "number": number,
             "question": key,
             "repeat": int(number > len(turns)),
-            "shown": shuffle_items(items[key], rng),
+            # At random, so that the order on the screen suggests no answer.
+            "shown": json.dumps(rng.sample(items[key], len(items[key]))),
         }
         for number, key in enumerate([*turns, *again], 1)
     ]
@@ -95,11 +92,6 @@ def drop_closed(
         # Gold questions alone are not worth asking.
         which = ASSIGNMENT.c.answered_at.is_(None)
     connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater == rows[0].rater, which))
-
-
-def shuffle_items(items: Sequence[str], rng: Random) -> str:
-    """Return the items in a random order, so that the order on the screen suggests no answer."""
-    return json.dumps(rng.sample(items, len(items)))
 
 
 # ---- Which items of a question are shown

@@ -1,14 +1,16 @@
-"""The database of a survey: its tables, transactions, and keyed hashes."""
+"""The database of a survey: its tables, transactions, keyed hashes and backups."""
 
 from __future__ import annotations
 
 import base64
+import logging
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,8 +19,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
+from rankshot.core.files import replace_path
 from rankshot.web.guards import Signer, are_equal
 
+LOGGER = logging.getLogger("rankshot.survey")
 METADATA = sa.MetaData()
 
 
@@ -193,9 +197,9 @@ class Database:
             _create_file(path)
         if not path.exists():
             raise InputError("database", str(path), "does not exist")
-        self._use(_create_sqlite_engine(lambda: open_to_read(path), poolclass=NullPool))
+        self._use(_create_sqlite_engine(lambda: _open_to_read(path), poolclass=NullPool))
         with self.begin_read() as reader:
-            check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
+            _check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
             _has_tables(reader, path)
         if not read_only:
             # SQLite lets writers sleep and try again; so the waiting ones come in turn.
@@ -297,7 +301,7 @@ def _create_file(path: Path) -> None:
     engine.dispose()
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
+def _open_to_read(path: Path) -> sqlite3.Connection:
     """Open a file and its log; nothing is written, and no files are left beside it."""
     log = path.resolve().with_name(f"{path.resolve().name}-wal")
     # Without a log, nobody has the file open, and SQLite would create one.
@@ -315,7 +319,7 @@ def _open(path: Path, option: str) -> sqlite3.Connection:
     )
 
 
-def check_file(connection: sqlite3.Connection, path: Path) -> None:
+def _check_file(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a damaged file, and one without tables: a copy that lacks its log."""
     try:
         said = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -370,3 +374,89 @@ def _create_postgresql_engine(url: str) -> sa.Engine:
     except ImportError:
         install = "pip install 'rankshot-survey[postgresql]'"
         raise RankshotError(f"surveys in PostgreSQL need psycopg: {install}") from None
+
+
+# ---- Backups: one consistent copy, also while the survey is running
+
+
+def backup_database(database: Path | str, target: Path) -> None:
+    """Copy the SQLite file of a survey to a new file, even while a server writes to it.
+
+    The copy is one state of the database, with everything that is still in its log.
+
+    Parameters
+    ----------
+    database : str or Path
+        The SQLite file. For the URL of a PostgreSQL database, the error names ``pg_dump``.
+    target : Path
+        The copy, which only its owner may read. It must not exist: a backup overwrites nothing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot_survey import Database, backup_database
+    >>> with TemporaryDirectory() as folder:
+    ...     study = Path(folder, "study.sqlite")
+    ...     Database(study, create=True).close()
+    ...     backup_database(study, Path(folder, "backup.sqlite"))
+    """
+    if isinstance(database, str):
+        raise InputError(
+            "database",
+            NO_VALUE,
+            "is in PostgreSQL, which has its own program for backups",
+            hint="run pg_dump --format=custom --file=FILE URL",
+        )
+    # It names what cannot be read.
+    Database(database, read_only=True).close()
+    if target.exists():
+        raise InputError(
+            "output", str(target), "exists already", hint="a backup never overwrites a file"
+        )
+    with (
+        name_failures(database, "cannot be copied"),
+        closing(_open_to_read(database)) as source,
+        replace_path(target, private=True) as temporary,
+        closing(sqlite3.connect(temporary, isolation_level=None)) as copy,
+    ):
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+@contextmanager
+def backing_up(database: Path | str, minutes: float) -> Iterator[None]:
+    """Make a backup beside the database every few minutes, if it has changed; 0 makes none."""
+    if minutes <= 0:
+        yield
+        return
+    if isinstance(database, str):
+        backup_database(database, Path())
+    ended = Event()
+    thread = Thread(target=_back_up, args=(database, minutes, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _back_up(database: Path, minutes: float, ended: Event) -> None:
+    before = _find_change(database)
+    while not ended.wait(60 * minutes):
+        if (now := _find_change(database)) == before:
+            continue
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        target = database.with_name(f"{database.stem}.backup-{stamp}{database.suffix}")
+        try:
+            backup_database(database, target)
+            before = now
+        except (RankshotError, OSError) as error:
+            LOGGER.error("no backup was made: %s", error)  # noqa: TRY400 (the reason is enough)
+
+
+def _find_change(database: Path) -> float:
+    """Return when the file or its log was written last."""
+    log = database.resolve().with_name(f"{database.resolve().name}-wal")
+    return max(path.stat().st_mtime for path in (database, log) if path.exists())

@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from rankshot_survey.answers import NamedOrder, read_order
 from rankshot_survey.store.assignment import (
-    GIVEN,
     NO_ANSWER,
     assign_questions,
     count_answers,
@@ -63,7 +62,9 @@ CURRENT: Select[Any] = (
 # Another tab cannot replace the question before the answer is stored.
 ASSIGNED = select(ASSIGNMENT).where(OF_RATER, OF_NUMBER).with_for_update()
 ANSWER = (
-    ASSIGNMENT.update().where(OF_RATER, OF_NUMBER).values({name: bindparam(name) for name in GIVEN})
+    ASSIGNMENT.update()
+    .where(OF_RATER, OF_NUMBER)
+    .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
 )
 
 
@@ -109,13 +110,10 @@ class StoppedError(Exception):
 
     It is full, paused, closed, withdrawn, excluded, or elsewhere: somebody has started with the id,
     and nothing shows that it is the same person.
-
-    ``wait`` is the time in seconds after which a full survey may have a place.
     """
 
     reason: str
     has_started: bool = False
-    wait: float | None = None
 
 
 class AlreadyAnsweredError(Exception):
@@ -248,16 +246,13 @@ class Participation:
         return self._identity.rater(participant, pilot=read_state(connection) == "pilot")
 
     def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
-        """Choose questions for somebody new; if none is left, say when one will be."""
+        """Choose questions for somebody new."""
         now = self._clock()
         loads = count_answers(connection, self._study, now, pilot=pilot)
         n = self._study.questions_per_participant
-        keys = assign_questions(find_open(loads, self._study), n, (), self._rng)
+        keys = assign_questions(find_open(loads, self._study), n, self._rng)
         if not keys:
-            planned = self._study.answers_per_question
-            is_missing = any(load.given < planned for load in loads.values())
-            # By then, those who are expected have answered or left.
-            raise StoppedError("full", wait=self._idle_seconds if is_missing else None)
+            raise StoppedError("full")
         return keys
 
     def current_question(self, rater: str) -> CurrentQuestion | Finished:
@@ -347,19 +342,6 @@ class Participation:
             seen = case((seen_at >= now - self._idle_seconds, now), else_=seen_at)
             person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
             connection.execute(person.values(seen_at=seen, finished_at=_find_end(rater, now)))
-
-    def reopen(self, rater: str) -> None:
-        """Ask somebody again who has skipped everything."""
-        with self._database.begin_assignment() as connection:
-            row = _select_current(connection, rater)
-            _check_going_on(row)
-            if row.finished_at is None or _count_own_answers(connection, rater):
-                raise NotAssignedError
-            skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
-            connection.execute(ASSIGNMENT.update().where(skipped).values(dict.fromkeys(GIVEN)))
-            # As after a long absence: the questions may have been assigned to others.
-            person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
-            connection.execute(person.values(finished_at=None, seen_at=0.0))
 
     def withdraw(self, rater: str) -> None:
         """Delete all answers of a participant, who cannot start again.

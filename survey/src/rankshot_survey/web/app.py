@@ -12,12 +12,12 @@ from starlette.responses import HTMLResponse, Response
 
 from rankshot.web.guards import RateLimit, RefusedError
 from rankshot.web.server import add_files, create_application, load_static_files
-from rankshot_survey.store.database import Database, name_failures
+from rankshot_survey.store.database import LOGGER, Database, name_failures
 from rankshot_survey.store.participation import NotAssignedError, Participation, StoppedError
 from rankshot_survey.store.people import read_state
 from rankshot_survey.study import Study
 from rankshot_survey.web.pages import PACKAGE, Pages, load_images
-from rankshot_survey.web.participant_routes import LOGGER, PLACE, ParticipantRoutes
+from rankshot_survey.web.participant_routes import PLACE, ParticipantRoutes
 from rankshot_survey.web.researcher_routes import ResearcherRoutes
 
 
@@ -108,10 +108,10 @@ def _show_stopped(
 ) -> HTMLResponse:
     """Say why somebody cannot start or go on, with the way back to the platform."""
     if error.reason == "full":
-        wait = None if error.wait is None else max(1, ceil(error.wait / 60))
-        page = pages.render("full.html", 503, reader=request, minutes=wait)
-        if wait:
-            page.headers["retry-after"] = str(60 * wait)
+        # By then, those who are expected have answered or left.
+        minutes = ceil(study.return_after_minutes)
+        page = pages.render("full.html", 503, reader=request, minutes=minutes)
+        page.headers["retry-after"] = str(60 * minutes)
         return page
     if error.reason in ("withdrawn", "excluded"):
         link = study.refusal_url or study.full_url

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from math import ceil
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -29,6 +27,7 @@ from rankshot_survey.languages import ParticipantError
 from rankshot_survey.store.database import (
     ID_COLUMNS,
     LINK_DIGITS,
+    LOGGER,
     Database,
     Identity,
     participant_name,
@@ -43,7 +42,6 @@ from rankshot_survey.store.participation import (
 from rankshot_survey.study import MOST_ITEMS, Study
 from rankshot_survey.web.pages import Pages
 
-LOGGER = logging.getLogger("rankshot.survey")
 # The only field that a form has several times.
 PLACE = b"place"
 # The cookie with the link of whoever has started last in a browser. Without it, people go on by
@@ -139,7 +137,6 @@ class ParticipantRoutes:
         router.post("/start")(self.start)
         router.get("/p/{link}/instructions")(self.instructions)
         router.get("/p/{link}")(self.show_question)
-        router.post("/p/{link}/reopen")(self.reopen)
         router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
         router.post("/p/{link}/withdrawn")(self.withdraw)
         router.post("/p/{link}/{number}")(self.answer)
@@ -297,13 +294,6 @@ class ParticipantRoutes:
         raise RefusedError(422, "no_ranking", visit.home, error=text)
 
     # ---- The end
-
-    def reopen(self, visit: AVisit) -> Response:
-        """Ask again what somebody has skipped who has answered nothing."""
-        # If there is an answer meanwhile, the next page shows what is left.
-        with suppress(NotAssignedError):
-            self._participation.reopen(visit.rater)
-        return visit.go_home()
 
     def ask_to_withdraw(self, visit: AVisit) -> Response:
         """Ask whether all answers are to be deleted."""

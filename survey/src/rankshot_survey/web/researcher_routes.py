@@ -33,8 +33,6 @@ COOKIE = "rankshot_researcher"
 HOME = "/researcher"
 # How long a login lasts.
 LOGIN_SECONDS = 12 * 3600
-# Participants in the table of the page; a file has all.
-MOST_ROWS = 1_000
 
 
 class LoginForm(Sent):
@@ -43,15 +41,10 @@ class LoginForm(Sent):
     token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SECRET)]
 
 
-class PilotQuery(Sent):
-    """Whether a page is about the pilot participants, or about the others."""
+class ViewQuery(Sent):
+    """What a page or a file is about: the pilot participants or the others, flagged ones or not."""
 
     pilot: bool = False
-
-
-class FileQuery(PilotQuery):
-    """What a file contains: with or without flagged raters."""
-
     exclude_flagged: bool = False
 
 
@@ -122,13 +115,13 @@ class ResearcherRoutes:
 
     # ---- Pages
 
-    def page(self, request: Request, query: Annotated[PilotQuery, Query()]) -> HTMLResponse:
+    def page(self, request: Request, query: Annotated[ViewQuery, Query()]) -> HTMLResponse:
         """Show the progress of the survey and its participants, or ask for the token."""
         if not self._has_session(request):
             return self._pages.render("login.html", error=None)
         view = self._read(pilot=query.pilot)
         # Those with most flags come first, and then those who started first.
-        people = sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS]
+        people = sorted(view.people.values(), key=lambda one: -len(one.flags))
         return self._pages.render(
             "researcher.html",
             view=view,
@@ -141,7 +134,7 @@ class ResearcherRoutes:
     def _read(self, *, pilot: bool) -> Overview:
         return read_overview(self._study, self._database, time.time(), pilot=pilot)
 
-    def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
+    def file(self, name: FileName, query: Annotated[ViewQuery, Query()]) -> Response:
         """Return the rankings, every answer, every participant, or who is to be paid."""
         view = self._read(pilot=query.pilot)
         kind, _, ending = name.partition(".")
