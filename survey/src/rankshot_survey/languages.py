@@ -56,9 +56,9 @@ def load_catalogue(tag: str) -> Catalogue:
     """Return the fixed texts in a language."""
     path = files("rankshot_survey") / "web" / "languages" / f"{tag}.toml"
     document = tomllib.loads(path.read_text(encoding="utf-8"))
-    head = [document.pop(key) for key in ("language", "name", "direction")]
+    head = {key: document.pop(key) for key in ("language", "name", "direction")}
     texts = {f"{part}.{key}": text for part, own in document.items() for key, text in own.items()}
-    return Catalogue(*head, texts)
+    return Catalogue(**head, texts=texts)
 
 
 # ---- The language of a participant

@@ -217,12 +217,12 @@ def read_answers(connection: Connection) -> list[Answer]:
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
     )
     return [
-        Answer(rater, asked[key], number, bool(repeat), *map(_parse_names, (shown, order)), *times)
+        Answer(rater, asked[key], number, bool(repeat), _parse(shown), _parse(order), *times)
         for rater, key, number, repeat, shown, order, *times in rows
     ]
 
 
-def _parse_names(text: str) -> tuple[str, ...]:
+def _parse(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 

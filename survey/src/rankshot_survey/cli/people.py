@@ -136,10 +136,8 @@ def delete(
     require(ids or pilot or all_, "ids", NO_VALUE, "must be given, or --pilot or --all")
     with _find(study, database, ids or ()) as (definition, answers, raters):
         payments = _read_payments(definition, answers)
-        chosen = {*raters, *(row["rater"] for row in payments if all_)}
-        if pilot or all_:
-            tried = _read_payments(definition, answers, pilot=True)
-            chosen |= {row["rater"] for row in tried}
+        tried = _read_payments(definition, answers, pilot=True) if pilot or all_ else []
+        chosen = {*raters, *(str(row["rater"]) for row in [*tried, *(payments if all_ else ())])}
         for row in payments:
             if row["rater"] in chosen and row["decision"] in ("approve", "look at"):
                 who = row["id"] or row["rater"]

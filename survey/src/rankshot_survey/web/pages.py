@@ -53,21 +53,10 @@ IMAGES = {
     "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
 # The keys of the texts that the script of a question shows.
-SCRIPT_KEYS = [
-    "up",
-    "down",
-    "first",
-    "remove",
-    "placed",
-    "moved",
-    "stays",
-    "removed",
-    "skip_again",
-    "nothing_ranked",
-    "exactly",
-    "sending",
-    "offline",
-]
+SCRIPT_KEYS = (
+    *("up", "down", "first", "remove", "placed", "moved", "stays", "removed", "skip_again"),
+    *("nothing_ranked", "exactly", "sending", "offline"),
+)
 
 
 class Pages:
