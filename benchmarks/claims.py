@@ -65,20 +65,33 @@ def ask_all(theta: Any, std: float) -> Any:
     return rs.PlackettLuce(regularization=0).fit(everybody).log_worths_
 
 
+def vote_by_taste(
+    rng: np.random.Generator, taste: Any, rater: Any, pairs: Any = None, *, unnamed: float = 0.0,
+    target: str | None = None,
+) -> rs.Rankings:  # fmt: skip
+    """Votes of raters, given by number, who each have log-worths of their own."""
+    a, b = draw_pairs(rng, rater.size, taste.shape[1]) if pairs is None else pairs
+    wins = rng.random(rater.size) < expit(taste[rater, a] - taste[rater, b])
+    lost = rng.random(rater.size) < unnamed
+    who = [None if gone else f"p{i}" for i, gone in zip(rater, lost, strict=True)]
+    return to_votes(a, b, wins, taste.shape[1], raters=who, targets=target)
+
+
+def make_board(votes: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rs.leaderboard(votes, **{"min_votes": 0, "n_draws": 300, **options})
+
+
 def vote_by_raters(
     rng: np.random.Generator, volumes: list[int], *, spread: float = 0.5, std: float = 0.8,
     C: int = 6, unnamed: float = 0.0, target: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Raters with tastes of their own; the truth is what all people would vote."""
-    theta, n = spread * rng.normal(size=C), sum(volumes)
+    theta = spread * rng.normal(size=C)
     taste = theta + std * rng.normal(size=(len(volumes), C))
     rater = np.repeat(np.arange(len(volumes)), volumes)
-    a, b = draw_pairs(rng, n, C)
-    wins = rng.random(n) < expit(taste[rater, a] - taste[rater, b])
-    who = [
-        None if lost else f"p{i}" for i, lost in zip(rater, rng.random(n) < unnamed, strict=True)
-    ]
-    votes = to_votes(a, b, wins, C, raters=who, targets=target)
+    votes = vote_by_taste(rng, taste, rater, unnamed=unnamed, target=target)
     return {"votes": votes, "theta": ask_all(theta, std)}
 
 
@@ -100,12 +113,9 @@ def vote_by_prompts(rng: np.random.Generator) -> dict[str, Any]:
 
 def vote_with_bots(rng: np.random.Generator) -> dict[str, Any]:
     """A tenth of the raters give half of the votes, at random."""
-    theta, C, volumes = np.zeros(6), 6, [20] * 45 + [180] * 5
-    rater = np.repeat(np.arange(50), volumes)
-    taste = np.where(np.arange(50)[:, None] < 45, 0.8 * rng.normal(size=(50, C)), 0.0)
-    a, b = draw_pairs(rng, rater.size, C)
-    wins = rng.random(rater.size) < expit(taste[rater, a] - taste[rater, b])
-    return {"votes": to_votes(a, b, wins, C, raters=[f"p{i}" for i in rater]), "theta": theta}
+    rater = np.repeat(np.arange(50), [20] * 45 + [180] * 5)
+    taste = np.where(np.arange(50)[:, None] < 45, 0.8 * rng.normal(size=(50, 6)), 0.0)
+    return {"votes": vote_by_taste(rng, taste, rater), "theta": np.zeros(6)}
 
 
 def vote_apart(rng: np.random.Generator) -> dict[str, Any]:
@@ -217,12 +227,7 @@ def examine(board: Any, theta: Any, groups: Any = None) -> dict[str, float]:
 
 def simulate(name: str, seed: int) -> dict[str, float]:
     drawn = DESIGNS[name](np.random.default_rng(seed))
-    options = {"n_draws": 300, "min_votes": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return examine(
-            rs.leaderboard(drawn["votes"], **options), drawn["theta"], drawn.get("groups")
-        )
+    return examine(make_board(drawn["votes"]), drawn["theta"], drawn.get("groups"))
 
 
 # ---- Evidence that grows
@@ -232,16 +237,10 @@ def power(task: tuple[float, bool], seed: int) -> dict[str, float]:
     """One item ahead of two equal ones, 40 votes per pair, independent or by ten raters."""
     worth, by_raters = task
     rng = np.random.default_rng(seed)
-    pair = np.repeat([[0, 1], [0, 2], [1, 2]], 40, axis=0)
-    a, b = pair.T
-    theta = np.array([worth, 0.0, 0.0])
+    pairs = np.repeat([[0, 1], [0, 2], [1, 2]], 40, axis=0).T
     rater = np.tile(np.arange(10), 12)
-    taste = 0.5 * by_raters * rng.normal(size=(10, 3)) + theta
-    wins = rng.random(a.size) < expit(taste[rater, a] - taste[rater, b])
-    who = [f"p{i}" for i in rater] if by_raters else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        board = rs.leaderboard(to_votes(a, b, wins, 3, raters=who), min_votes=0, n_draws=300)
+    taste = 0.5 * by_raters * rng.normal(size=(10, 3)) + [worth, 0.0, 0.0]
+    board = make_board(vote_by_taste(rng, taste, rater, pairs, unnamed=1 - by_raters))
     at = [board.items.index(name) for name in names(3)]
     clear = board.clearly_better[np.ix_(at, at)]
     return {"power": float(clear[0, 1:].mean()), "false": float(clear[1, 2] or clear[2, 1])}
@@ -256,29 +255,25 @@ def look(task: tuple[str, int], seed: int) -> dict[str, float]:
     rng = np.random.default_rng(seed)
     C, batch = 8, 20 if how == "next_pairs" else n_most // 16
     a, b = draw_pairs(rng, 40, C)
-    false, inside = 0.0, 1.0
+    false = 0.0
     options = {"looks": "guided" if how == "next_pairs" else "many"} if HAS_LOOKS else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        while True:
-            wins = np.random.default_rng((seed, 1)).random(n_most + 50)[: a.size] < 0.5
-            votes = to_votes(a, b, wins, C)
-            board = rs.leaderboard(votes, min_votes=0, n_draws=2, **options)
-            false = max(false, float(board.clearly_better.any()))
-            if a.size >= n_most:
-                break
-            if how == "next_pairs":
-                chosen = board.next_pairs(batch)
-                more = np.array([[int(x[1:]) for x in pair] for pair in chosen]).T
-            else:
-                more = np.array(draw_pairs(rng, batch, C))
-            a, b = np.append(a, more[0]), np.append(b, more[1])
-        i, j = np.triu_indices(C, 1)
-        ends = [
-            board.compare(board.items[x], board.items[y]).interval
-            for x, y in zip(i, j, strict=True)
-        ]
-        inside = float(np.mean([low <= 0 <= high for low, high in ends]))
+    while True:
+        wins = np.random.default_rng((seed, 1)).random(n_most + 50)[: a.size] < 0.5
+        board = make_board(to_votes(a, b, wins, C), n_draws=2, **options)
+        false = max(false, float(board.clearly_better.any()))
+        if a.size >= n_most:
+            break
+        if how == "next_pairs":
+            chosen = board.next_pairs(batch)
+            more = np.array([[int(x[1:]) for x in pair] for pair in chosen]).T
+        else:
+            more = np.array(draw_pairs(rng, batch, C))
+        a, b = np.append(a, more[0]), np.append(b, more[1])
+    i, j = np.triu_indices(C, 1)
+    ends = [
+        board.compare(board.items[x], board.items[y]).interval for x, y in zip(i, j, strict=True)
+    ]
+    inside = float(np.mean([low <= 0 <= high for low, high in ends]))
     return {"intervals": inside, "false": false}
 
 
@@ -289,28 +284,21 @@ def flag(task: tuple[float, int, bool], seed: int) -> dict[str, float]:
     """Twenty raters; an honest one is flagged, or the one who votes at random."""
     spread, volume, has_bot = task
     rng = np.random.default_rng(seed)
-    theta, n = spread * rng.normal(size=6), 20 * volume
-    rater = np.repeat(np.arange(20), volume)
-    a, b = draw_pairs(rng, n, 6)
-    gap = (theta[a] - theta[b]) * np.where((rater == 0) & has_bot, 0.0, 1.0)
-    votes = to_votes(a, b, rng.random(n) < expit(gap), 6, raters=[f"p{i:02}" for i in rater])
+    taste = np.tile(spread * rng.normal(size=6), (20, 1))
+    taste[0] *= not has_bot
+    votes = vote_by_taste(rng, taste, np.repeat(np.arange(20), volume))
     room = getattr(rs, "leaderboards", rs.ranking)
     table = getattr(room, "rater_agreement", None) or rs.ranking.rater_reliability
     p = {each.rater: each.p_value for each in table(votes)}
-    bot = p.pop("p00") < 0.05
+    bot = p.pop("p0") < 0.05
     return {"honest": float(min(p.values()) < 0.05), "bot": float(bot)}
 
 
 def weigh(volume: int, seed: int) -> dict[str, float]:
     """What ``weigh_raters=True`` did to twenty honest raters and equal items."""
     rng = np.random.default_rng(seed)
-    a, b = draw_pairs(rng, 20 * volume, 6)
-    raters = [f"p{i}" for i in np.repeat(np.arange(20), volume)]
-    votes = to_votes(a, b, rng.random(a.size) < 0.5, 6, raters=raters)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        board = rs.leaderboard(votes, weigh_raters=True, min_votes=0, n_draws=2)
-    return examine(board, np.zeros(6))
+    votes = vote_by_taste(rng, np.zeros((20, 6)), np.repeat(np.arange(20), volume))
+    return examine(make_board(votes, weigh_raters=True, n_draws=2), np.zeros(6))
 
 
 # ---- All of them
