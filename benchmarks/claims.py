@@ -193,7 +193,6 @@ DESIGNS: dict[str, Draw] = {
 }
 FEWER = {"100 items, 1,000 votes, equal": 20}
 """Designs that take longer are repeated less often, by this factor."""
-COARSE = {"position bias", "20 judges, 30 prompts"}
 
 
 def examine(board: Any, theta: Any, groups: Any = None) -> dict[str, float]:

@@ -150,16 +150,6 @@ def test_borda_of_many_items_needs_no_table_of_pairs(rng):
     assert 0 < found.bound <= found.score
 
 
-@pytest.mark.parametrize("n", range(1, 10))
-def test_dynamic_programming_over_sets_finds_the_best_order(rng, n):
-    for _ in range(3):
-        W = rng.integers(0, 5, (n, n)).astype(float)
-        np.fill_diagonal(W, 0)
-        order = order_few(W)
-        assert sorted(order) == list(range(n))
-        assert reversed_weight(W, order) == least_reversed(W)
-
-
 # ---- Alike items are moved together
 
 

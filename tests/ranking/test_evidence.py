@@ -125,15 +125,6 @@ def test_more_looks_need_more_evidence(rng, looks):
     assert low < one.compare(*pair).interval[0] < one.compare(*pair).interval[1] < high
 
 
-def test_student_tails_become_normal_ones():
-    t, degrees = np.array([0.0, 2.0, -5.0, 60.0]), np.array([3.0, 4.0, 9.0, np.inf])
-    z = to_normal(t, degrees)
-    from scipy.stats import t as student
-
-    assert norm.cdf(z[:3]) == pytest.approx(student.cdf(t[:3], degrees[:3]))
-    assert z[3] == pytest.approx(60)
-
-
 def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng):
     wins = rng.poisson(15, (4, 4)).astype(float) + 3
     wins[0, 1] += 90

@@ -280,36 +280,6 @@ def test_rank_intervals_step_down():
     assert shorter > 0
 
 
-# ---- How often intervals of ranks hold the true ranks of nearly equal items
-
-NAMES = [f"{i:02}" for i in range(20)]
-
-
-@pytest.mark.slow
-def test_intervals_cover_the_true_ranks_where_drawn_ranks_do_not():
-    """Why ranges of drawn ranks are not used: they are too short."""
-    coverage = []
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        log_worths = 0.01 * rng.standard_normal(20)
-        true = dict(zip(NAMES, 1 + np.argsort(np.argsort(-log_worths)), strict=True))
-        votes = draw_votes(rng, log_worths, 2000, NAMES)
-        board = rs.leaderboard(votes, random_state=seed)
-        draws = rng.multivariate_normal(board.log_worths, board.covariance, 1000, method="eigh")
-        ranks = 1 + np.argsort(np.argsort(-draws, axis=1), axis=1)
-        ranges = np.quantile(ranks, [0.025, 0.975], axis=0).T
-        wanted = np.array([true[item] for item in board.items])
-        coverage.append(
-            [
-                ((low <= wanted) & (wanted <= high)).mean()
-                for low, high in (board.rank_intervals.T, ranges.T)
-            ]
-        )
-    by_intervals, by_draws = np.mean(coverage, axis=0)
-    assert by_intervals > 0.99
-    assert 0.8 < by_draws < 0.87
-
-
 # ---- Clear differences, and anchors
 
 

@@ -1,6 +1,5 @@
 """Short rankings of many items: only the listed items are laid out, and nothing else changes."""
 
-import choix
 import numpy as np
 import pytest
 from brute import plackett_luce as brute_probability
@@ -134,17 +133,6 @@ def test_a_long_chain_of_comparisons_has_its_exact_answer(rng):
     truth = -np.append(0, np.cumsum(np.log(forth / back)))
     model = rs.PlackettLuce(regularization=0).fit(rankings)
     assert model.log_worths_ == pytest.approx(truth - truth.mean(), abs=1e-5)
-
-
-def test_pairs_of_many_items_agree_with_choix(rng):
-    worths = 0.3 * rng.normal(size=300)
-    lists = np.array([rng.choice(300, 2, replace=False) for _ in range(4000)])
-    noisy = worths[lists] + rng.gumbel(size=lists.shape)
-    lists = np.take_along_axis(lists, np.argsort(-noisy, axis=1), axis=1)
-    rankings = rs.Rankings.from_orders(lists.tolist(), items=range(300), kind="subset")
-    expected = choix.ilsr_pairwise(300, lists.tolist(), tol=1e-10)
-    model = rs.PlackettLuce(regularization=0).fit(rankings)
-    assert model.log_worths_ == pytest.approx(expected - expected.mean(), abs=1e-5)
 
 
 def test_short_lists_take_the_memory_of_what_they_list(rng):
