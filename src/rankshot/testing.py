@@ -54,51 +54,40 @@ def check_head(head: Predictor, scores: Scores) -> None:
     >>> check_head(rs.WeightedMean().fit(rankings), scores)
     """
     proba = np.asarray(head.predict_proba(scores), np.float64)
-    names = head.classes_
+    names, labels = head.classes_, head.predict(scores)
+    tolerance = CLOSE if scores.values.dtype == np.float64 else 1e-5
     _require(list(names) == sorted(names), "classes_ are sorted")
     _require(proba.shape == (len(scores), len(names)), "one column per class")
     _require(bool((proba >= 0).all()), "probabilities are not negative")
     _require(_is_close(proba.sum(axis=1), 1.0, 1e-5), "probabilities add up to one")
-    rows = np.arange(len(scores))
-    own = proba[rows, np.searchsorted(names, head.predict(scores))]
+    own = proba[np.arange(len(scores)), np.searchsorted(names, labels)]
     _require(_is_close(own, proba.max(axis=1), 1e-5), "predict returns the most probable class")
-    best = head.top(scores, 1)
-    _require(best.labels[:, 0].tolist() == head.predict(scores).tolist(), "top begins as predict")
-    tolerance = CLOSE if scores.values.dtype == np.float64 else 1e-5
-    one_by_one = [head.predict_proba(scores[[row]]) for row in range(len(scores))]
-    _require(
-        _is_close(np.concatenate(one_by_one), proba, tolerance),
-        "the result of an input does not depend on other inputs",
-    )
+    best = head.top(scores, 1).labels[:, 0]
+    _require(best.tolist() == labels.tolist(), "top begins as predict")
+    one_by_one = np.concatenate([head.predict_proba(scores[[i]]) for i in range(len(scores))])
+    is_alone = _is_close(one_by_one, proba, tolerance)
+    _require(is_alone, "the result of an input does not depend on other inputs")
     order = np.random.default_rng(0).permutation(len(scores.items))
-    mixed = scores.select([scores.items[i] for i in order])
-    _require(
-        _is_close(head.predict_proba(mixed), proba, tolerance), "columns are matched by their names"
-    )
+    mixed = head.predict_proba(scores.select([scores.items[i] for i in order]))
+    _require(_is_close(mixed, proba, tolerance), "columns are matched by their names")
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "head.rankshot"
-        head.save(path)
-        loaded = load_head(path)
+        head.save(Path(folder) / "head.rankshot")
+        loaded = load_head(Path(folder) / "head.rankshot")
     _require(loaded.classes_.tolist() == names.tolist(), "a loaded head has the same classes")
-    _require(
-        np.array_equal(loaded.predict_proba(scores), head.predict_proba(scores)),
-        "a loaded head gives the same probabilities",
-    )
+    same = np.array_equal(loaded.predict_proba(scores), head.predict_proba(scores))
+    _require(same, "a loaded head gives the same probabilities")
     if isinstance(head, LinearHead) and not head.evidence:
         turned = [f"class {len(names) - i:09}" for i in range(len(names))]
         by_name = np.argsort(turned)
-        ranks = head.rank_slopes[by_name] if head.rank_slopes.size else None
         other = replace(
             head,
             classes=tuple(sorted(turned)),
             slopes=head.slopes[by_name],
             offsets=head.offsets[by_name],
-            rank_slopes=ranks,
+            rank_slopes=head.rank_slopes[by_name],
         )
-        _require(
-            _is_close(other.predict_proba(scores), proba[:, by_name], tolerance),
-            "permuting the classes permutes the columns",
-        )
+        permuted = _is_close(other.predict_proba(scores), proba[:, by_name], tolerance)
+        _require(permuted, "permuting the classes permutes the columns")
 
 
 def check_source(source: Any, targets: Sequence[str], items: Sequence[str]) -> None:
@@ -127,24 +116,16 @@ def check_source(source: Any, targets: Sequence[str], items: Sequence[str]) -> N
     _require({*result.targets} <= {*names[0]}, "the result is about the targets that were passed")
     _require({*result.items} == {*names[1]}, "the result has the items that were passed")
     other: Any = _ask(source, names[0][::-1], names[1][::-1])
+    same_order = "the order of names does not matter"
     if isinstance(result, Rankings):
         _require(len(result) > 0, "there is a ranking")
         _require(all(result.sources), "each ranking names its source")
-        pairs = [
-            sorted(zip(map(str, each.targets), map(repr, each.orders()), strict=True))
-            for each in (result, other.change_items(result.items))
-        ]
-        _require(
-            [target for target, _ in pairs[0]] == [target for target, _ in pairs[1]],
-            "the order of names does not matter",
-        )
+        again = other.change_items(result.items)
+        _require(sorted(map(str, result.targets)) == sorted(map(str, again.targets)), same_order)
         return
     _require(bool(result.source), "the table names its source")
-    again = other.select(result.targets, result.items).values
-    _require(
-        np.allclose(again, result.values, rtol=1e-9, equal_nan=True),
-        "the order of names does not matter",
-    )
+    values = other.select(result.targets, result.items).values
+    _require(np.allclose(values, result.values, rtol=1e-9, equal_nan=True), same_order)
 
 
 def _ask(source: Any, targets: tuple[str, ...], items: tuple[str, ...]) -> Rankings | Similarity:

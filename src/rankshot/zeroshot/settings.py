@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankshot.core.errors import InputError, prefix_errors, quote_names, suggest_name
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending, require_regular
 from rankshot.core.validation import require_choice, require_number
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY
@@ -111,54 +111,29 @@ class Settings:
     def from_json(cls, content: Mapping[str, Any]) -> Settings:
         """The settings in ``content``, which `to_json` returned; unknown names are refused."""
         known = [each.name for each in fields(cls)]
-        for name in content:
-            if name not in known:
-                raise InputError(
-                    "settings",
-                    name,
-                    f"is not a setting{suggest_name(name, known)}",
-                    hint=f"the settings are {quote_names(known, 20)}",
-                )
+        if unknown := [name for name in content if name not in known]:
+            rule = f"is not a setting{suggest_name(unknown[0], known)}"
+            hint = f"the settings are {quote_names(known, 20)}"
+            raise InputError("settings", unknown[0], rule, hint=hint)
         return cls(**content)
-
-    @classmethod
-    def parse(cls, texts: list[str]) -> dict[str, object]:
-        """The names and values in ``texts`` of the form name=value, with values as in JSON."""
-        values: dict[str, object] = {}
-        for text in texts:
-            name, is_there, value = text.partition("=")
-            if not is_there:
-                raise InputError("settings", text, "must have the form name=value")
-            values[name] = value
-            with suppress(ValueError, RecursionError):
-                values[name] = None if value == "none" else json.loads(value)
-        cls.from_json(values)
-        return values
 
     @classmethod
     def read(cls, path: str | Path) -> Settings:
         """Read settings from ``path``, a .json file that `write` wrote."""
-        path = Path(path)
+        path, content = Path(path), None
         require_ending(path, (".json",))
-        content = None
+        require_regular(path)
         with suppress(ValueError, RecursionError):
             content = json.loads(path.read_bytes())
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise InputError(
-                "settings",
-                str(path),
-                "is not a file of settings of this version",
-                hint="a rehearsal writes one",
-            )
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            rule, hint = "is not a file of settings of this version", "a rehearsal writes one"
+            raise InputError("settings", str(path), rule, hint=hint)
         with prefix_errors(path):
-            return cls.from_json(
-                {name: x for name, x in content.items() if name not in {"format", "notes"}}
-            )
+            return cls.from_json(content)
 
-    def write(self, path: str | Path, notes: Mapping[str, object] | None = None) -> None:
-        """Write the settings to ``path``, a .json file, with ``notes`` for the reader."""
+    def write(self, path: str | Path) -> None:
+        """Write the settings to ``path``, a .json file."""
         require_ending(Path(path), (".json",))
-        content = {"format": FORMAT, **self.to_json(), **({"notes": notes} if notes else {})}
         with replace_file(Path(path)) as stream:
-            json.dump(content, stream, indent=2, ensure_ascii=False)
+            json.dump({"format": FORMAT, **self.to_json()}, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
