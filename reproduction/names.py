@@ -121,7 +121,9 @@ def rank_by_part(
     vars(part).pop("_vectors", None)
     if not vectors:
         vars(part)["_vectors"] = None
-    found = rs.LookAlikes("images").look_up(targets, items, dictionary=part)
+    source = rs.LookAlikes("images")
+    source.dictionaries = [part]
+    found = source.look_up(targets, items)
     assert found.rankings is not None
     return found.rankings
 

@@ -351,11 +351,11 @@ class Sentences:
     names: NameIndex
 
     def __iter__(self) -> Iterator[list[str]]:
-        vocabulary: dict[str, int] = {}
+        vocabulary = self.names.start_vocabulary()
         for lines in read_blocks(self.path):
-            found = tokenize(lines, self.names, vocabulary)
+            tokens, numbers = tokenize(lines, self.names, vocabulary)
             words = [word.replace(" ", "_") for word in vocabulary]
-            for sentence in np.split(found.tokens, np.flatnonzero(np.diff(found.lines)) + 1):
+            for sentence in np.split(tokens, np.flatnonzero(np.diff(numbers)) + 1):
                 for start in range(0, sentence.size, MAX_SENTENCE_WORDS):
                     part = sentence[start : start + MAX_SENTENCE_WORDS]
                     yield [words[token] for token in part.tolist()]

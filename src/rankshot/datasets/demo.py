@@ -118,7 +118,7 @@ class Demo:
 PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 MANIFEST = "demo.json"
 """The hashes of what was written."""
-N_STEPS = 21
+N_STEPS = 20
 """The number of steps of `write_demo`."""
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,27 +110,24 @@ class Corpus:
 
     def _count(self, names: NameIndex) -> tuple[Floats, Ints, int]:
         """Return the vectors of all names, their occurrences, and the number of words."""
-        n_names, total = len(names.entries), 0
-        vocabulary: dict[str, int] = {}
-        near = csr_array((n_names, 0), dtype=np.int64)
-        occurrences, word_totals = np.zeros(n_names, np.int64), np.zeros(0, np.int64)
+        n_names = len(names.entries)
+        vocabulary = names.start_vocabulary()
+        near = csr_array((n_names, n_names), dtype=np.int64)
+        totals = np.zeros(n_names, np.int64)
         for lines in read_blocks(Path(self.path)):
-            text = tokenize(lines, names, vocabulary)
+            tokens, numbers = tokenize(lines, names, vocabulary)
             n_words = len(vocabulary)
             near.resize((n_names, n_words))
-            near = near + _count_near(text, (n_names, n_words), self.window)
-            word_totals = np.pad(word_totals, (0, n_words - word_totals.size))
-            word_totals += np.bincount(text.tokens, minlength=n_words)
-            occurrences += np.bincount(text.entries[text.entries >= 0], minlength=n_names)
-            total += text.tokens.size
-        words = list(vocabulary)
-        order = sorted(range(len(words)), key=lambda i: (-word_totals[i], words[i]))
+            near = near + _count_near(tokens, numbers, (n_names, n_words), self.window)
+            totals = np.pad(totals, (0, n_words - totals.size))
+            totals += np.bincount(tokens, minlength=n_words)
+        words, whole = list(vocabulary), int(totals.sum())
+        order = sorted(np.flatnonzero(totals).tolist(), key=lambda i: (-totals[i], words[i]))
         columns = np.array(order[:CONTEXT_WORDS], np.int64)
-        found = near[:, columns].toarray()
         with np.errstate(divide="ignore", invalid="ignore"):
-            expected = near.sum(axis=1)[:, None] * (word_totals[columns] / total)
-            vectors = np.maximum(np.log(found / expected), 0)
-        return vectors, occurrences, total
+            expected = near.sum(axis=1)[:, None] * (totals[columns] / whole)
+            vectors = np.maximum(np.log(near[:, columns].toarray() / expected), 0)
+        return vectors, totals[:n_names], whole
 
 
 def read_blocks(path: Path) -> Iterator[list[str]]:
@@ -178,6 +174,10 @@ class NameIndex:
         index = cls(tuple(map(" ".join, entries)), forms, lengths)
         return index, np.array([forms[words] for words in split_names], np.int64)
 
+    def start_vocabulary(self) -> dict[str, int]:
+        """Return the numbers of the entries, which are the first words of a vocabulary."""
+        return {entry: i for i, entry in enumerate(self.entries)}
+
 
 def plurals(word: str) -> tuple[str, ...]:
     """Return the regular plurals of a word; irregular ones (mice, men) are not known."""
@@ -188,49 +188,35 @@ def plurals(word: str) -> tuple[str, ...]:
     return (word + "s", word + "es") if word.endswith("o") else (word + "s",)
 
 
-class TokenizedText(NamedTuple):
-    """Lines as one sequence of words, in which each name that was found is one word.
-
-    ``tokens`` are numbers of words in the vocabulary; ``entries`` are the numbers of the names, -1
-    for other words; ``lines`` are the numbers of the lines.
-    """
-
-    tokens: Ints
-    entries: Ints
-    lines: Ints
-
-
-def tokenize(lines: Sequence[str], names: NameIndex, vocabulary: dict[str, int]) -> TokenizedText:
+def tokenize(
+    lines: Sequence[str], names: NameIndex, vocabulary: dict[str, int]
+) -> tuple[Ints, Ints]:
     """Split lines into words, and find the names: the leftmost one first, then the longest.
 
-    New words are added to the vocabulary. A name has the words of its entry, joined by spaces.
+    The words are returned as numbers in the vocabulary, with the numbers of their lines. A name is
+    one word, with the number of its entry. New words are added to the vocabulary.
     """
     tokens: list[int] = []
-    entries: list[int] = []
     numbers: list[int] = []
     for number, line in enumerate(lines):
         words = WORD.findall(line.lower())
         start = 0
         while start < len(words):
-            end, entry = start + 1, -1
-            for size in names.lengths.get(words[start], ()):
-                entry = names.forms.get(tuple(words[start : start + size]), -1)
-                if entry >= 0:
-                    end = start + size
-                    break
-            # The name "sea" and the word "sea" are the same token; a phrase is one of its own.
-            word = words[start] if entry < 0 else names.entries[entry]
-            tokens.append(vocabulary.setdefault(word, len(vocabulary)))
-            entries.append(entry)
+            sizes = names.lengths.get(words[start], ())
+            phrases = (tuple(words[start : start + size]) for size in sizes)
+            found = next((phrase for phrase in phrases if phrase in names.forms), None)
+            if found is None:
+                tokens.append(vocabulary.setdefault(words[start], len(vocabulary)))
+            else:
+                tokens.append(names.forms[found])
             numbers.append(number)
-            start = end
-    return TokenizedText(*(np.array(each, np.int64) for each in (tokens, entries, numbers)))
+            start += 1 if found is None else len(found)
+    return np.array(tokens, np.int64), np.array(numbers, np.int64)
 
 
-def _count_near(text: TokenizedText, shape: tuple[int, int], width: int) -> csr_array:
+def _count_near(tokens: Ints, lines: Ints, shape: tuple[int, int], width: int) -> csr_array:
     """Return the weights of the words near each name: a word at distance d has width - d."""
-    tokens, entries, lines = text
-    where = np.flatnonzero(entries >= 0)
+    where = np.flatnonzero(tokens < shape[0])
     near = csr_array(shape, dtype=np.int64)
     for distance in range(1, width):
         for step in (-distance, distance):
@@ -239,7 +225,7 @@ def _count_near(text: TokenizedText, shape: tuple[int, int], width: int) -> csr_
             is_other = tokens[here] != tokens[here + step]
             here = here[is_other & (lines[here] == lines[here + step])]
             weight = np.full(here.size, width - distance, np.int64)
-            near = near + csr_array((weight, (entries[here], tokens[here + step])), shape=shape)
+            near = near + csr_array((weight, (tokens[here], tokens[here + step])), shape=shape)
     return near
 
 

@@ -91,6 +91,11 @@ class LookAlikes:
     def __init__(self, kind: str = "auto") -> None:
         self.kind = require_choice("kind", kind, ("auto", *FILES))
 
+    @cached_property
+    def dictionaries(self) -> list[Dictionary]:
+        """The dictionaries to choose from."""
+        return [load_dictionary(kind) for kind in (FILES if self.kind == "auto" else [self.kind])]
+
     def rankings(self, targets: Iterable[object], items: Iterable[object]) -> Rankings:
         """Rank the first 15 items for each target, by each rater.
 
@@ -99,12 +104,8 @@ class LookAlikes:
         target_names = as_names(targets, "targets")
         found = self.look_up(target_names, items)
         if found.rankings is None:
-            raise InputError(
-                "targets",
-                target_names[0],
-                "is not in the dictionary, and no noun near it is",
-                hint=REMEDY,
-            )
+            problem = "is not in the dictionary, and no noun near it is"
+            raise InputError("targets", target_names[0], problem, hint=REMEDY)
         return found.rankings
 
     def find_items(
@@ -112,13 +113,10 @@ class LookAlikes:
         items: tuple[str, ...],
         senses: Mapping[str, str] | None = None,
         words: Mapping[str, str] | None = None,
-        dictionary: Dictionary | None = None,
     ) -> ItemNames:
         """Find the seen classes in the dictionary that has more of them."""
         synsets = {name: load_nouns().synset(sense) for name, sense in (senses or {}).items()}
-        kinds = list(FILES) if self.kind == "auto" else [self.kind]
-        dictionaries = [dictionary] if dictionary else [load_dictionary(kind) for kind in kinds]
-        options = [ItemNames(each, items, synsets, words or {}) for each in dictionaries]
+        options = [ItemNames(each, items, synsets, words or {}) for each in self.dictionaries]
         # A classifier of the listed classes themselves needs no comparison, which takes a second.
         direct = (option for option in options if option.is_direct)
         # The first of equals: images.
@@ -130,7 +128,6 @@ class LookAlikes:
         items: Iterable[object],
         senses: Mapping[str, str] | None = None,
         words: Mapping[str, str] | None = None,
-        dictionary: Dictionary | None = None,
     ) -> LookedUp:
         """Rank the items, and report how all names were found.
 
@@ -142,11 +139,9 @@ class LookAlikes:
             Known WordNet senses or ids of some names, as for `WordNet`.
         words : mapping of name to words, optional
             What is looked up instead of some names.
-        dictionary : Dictionary, optional
-            A dictionary of your own, in place of those of the package.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        chosen = self.find_items(item_names, senses, words, dictionary)
+        chosen = self.find_items(item_names, senses, words)
         dictionary = chosen.dictionary
         entries = chosen.find(target_names)
         found = {name: entry for name, entry in entries.items() if entry is not None}
