@@ -154,36 +154,26 @@ def test_the_file_is_read_as_rankings_of_all_items(tmp_path, unshown):
 # ---- what it is for
 
 
-@pytest.mark.parametrize(("unshown", "n_sets"), [("after", 1), ("unknown", 1), ("unknown", 2)])
-def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, monkeypatch, unshown, n_sets):
+@pytest.mark.parametrize("n_sets", [1, 2])
+def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, n_sets):
     """50 participants rank, at random and as far as they like, 10 of 100 items."""
     items = [f"item {i:02d}" for i in range(100)]
     # Nobody ranks the last item shown.
-    sets = [items[:10], items[5:15]][:n_sets]
-    questions = [Question("cat", some) for some in sets]
+    questions = [Question("cat", some) for some in (items[:10], items[5:15])][:n_sets]
     said = [
         answer(f"r{i}", question, rng.permutation(question.items[:9])[: rng.integers(1, 10)])
         for i in range(50)
         for question in questions
     ]
-    asked = replace(study_of(questions, unshown=unshown), items=tuple(items))
+    asked = replace(study_of(questions, unshown="unknown"), items=tuple(items))
     path = tmp_path / "votes.jsonl"
     write_records(path, ranking_records(asked, said, {}))
-    (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items))
     (target,) = summarize_targets(asked, said, {})
+    (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items), "kemeny", None)
     assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
-    assert 0 < brief.concordance < 0.06
-    if (unshown, n_sets) == ("unknown", 1):
-        # `rankshot consensus` and `survey status` have the same order.
-        (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items), "kemeny", None)
+    if n_sets == 1:
+        # `rankshot consensus` and `rankshot-survey status` have the same order.
         assert brief.order == target.consensus[: len(brief.order)]
-    # An early stop is no disagreement, also if the others are tied at the end.
-    prefixes = [answer(f"r{i}", questions[0], sets[0][: 1 + i]) for i in range(10)]
-    write_records(path, ranking_records(asked, prefixes, {}))
-    (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items))
-    assert brief.concordance == pytest.approx(1, abs=1e-12)
-    assert brief.mean_distance == pytest.approx(0, abs=1e-12)
-    assert dict(brief.disagreement) == {f"r{i}": 0 for i in range(10)}
 
 
 # ---- Raw data

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from random import Random
 
 import pytest
-from sqlalchemy import event
 
 from rankshot.core.errors import NO_VALUE
 from rankshot_survey.overview import read_answers, read_overview
@@ -201,32 +200,6 @@ def test_bad_places_for_a_database_say_so(tmp_path):
 
 
 # ---- What an answer costs the database: statements, not times, which differ between machines
-
-
-@contextmanager
-def noted_statements(database):
-    """Yield a list to which every statement is added while the block runs."""
-    noted = []
-
-    def note(_connection, _cursor, statement, *_):
-        if not statement.startswith("BEGIN"):
-            noted.append(statement)
-
-    event.listen(database._engine, "before_cursor_execute", note)
-    yield noted
-    event.remove(database._engine, "before_cursor_execute", note)
-
-
-def test_an_answer_takes_three_statements_and_the_next_question_one(database):
-    people = Visitors(small_study(), database)
-    rater = people.start("ann")
-    asked = people.visits.current_question(rater)
-    with noted_statements(database) as noted:
-        people.submit(rater, asked, asked.shown[:1])
-    assert [statement.split()[0] for statement in noted] == ["SELECT", "UPDATE", "UPDATE"]
-    with noted_statements(database) as noted:
-        people.visits.current_question(rater)
-    assert [statement.split()[0] for statement in noted] == ["SELECT"], "a page writes nothing"
 
 
 @pytest.mark.parametrize(("n_questions", "n_again"), [(1, 0), (3, 1), (4, 2), (6, 3)])

@@ -95,13 +95,7 @@ def test_a_key_is_the_hash_of_the_question_whatever_the_order_of_its_items():
         for first in permutations(("dog", "fox"))
     }
     assert len(keys) == 1
-    others = {
-        Question("wolf", ("dog", "fox", "bus")).key,
-        Question("wolf", ("dog", "fox", "bus"), ("dog",)).key,
-        Question("bear", ("dog", "fox", "bus"), ("dog", "fox")).key,
-        Question("wolf", ("dog", "fox", "cow"), ("dog", "fox")).key,
-    }
-    assert len(keys | others) == 5
+    assert Question("wolf", ("dog", "fox", "bus"), ("dog",)).key not in keys
 
 
 # ---- Reading
@@ -117,31 +111,22 @@ def test_a_file_is_read_as_it_says(tmp_path):
 LINE = st.text(
     st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=200
 ).filter(lambda text: text == text.strip() and text)
-TRICKY = st.sampled_from(['"', '""', '"""', "\\", "'''", "\\u0041", "# x", "{target}", "{0}", "]"])
-NAME = LINE | TRICKY | st.lists(TRICKY, min_size=2, max_size=4).map("".join)
-PARAGRAPHS = st.lists(
-    st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\n\t"))
-    | TRICKY
-    | st.sampled_from(["\n", "\n\n", "\t", " "])
-).map("".join)
+TRICKY = st.sampled_from(['"', '""', '"""', "\\", "'''", "\\u0041", "# x", "{0}", "]", "a\n\tb"])
 
 
 @st.composite
 def studies(draw):
-    target, other, *items = draw(st.lists(NAME, min_size=6, max_size=12, unique=True))
-    before, after, share = draw(LINE | TRICKY), draw(LINE | TRICKY), st.floats(0, 1)
+    target, other, *items = draw(st.lists(LINE, min_size=6, max_size=12, unique=True))
+    paragraphs = draw(st.lists(LINE | TRICKY, min_size=1, max_size=5))
     return replace(
         STUDY,
-        title=draw(NAME),
-        prompt=f"{before}{{target}}{after}",
-        consent=draw(PARAGRAPHS.filter(lambda text: text.strip())),
+        title=draw(LINE),
+        prompt=f"{draw(LINE)}{{target}}{draw(LINE)}",
+        consent="".join(paragraphs),
         items=items,
         questions=(Question(target, items),),
         gold=(Question(other, items, items[: draw(st.integers(1, 3))]),),
-        return_after_minutes=draw(st.floats(0.01, 10_080) | st.integers(1, 10_080)),
-        platform=draw(st.sampled_from(["none", "prolific"])),
-        completion_url=draw(st.none() | st.just("https://example.org/?a=b&c=%22#d")),
-        quality=QualityRules(draw(st.floats(0, 3600)), draw(share), draw(share), 9),
+        return_after_minutes=draw(st.floats(0.01, 10_080)),
     )
 
 

@@ -1,10 +1,8 @@
 """The command ``rankshot-survey``, and what its export is good for."""
 
 import re
-import resource
-import signal
 import socket
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 
 import numpy as np
@@ -91,16 +89,6 @@ def test_more_items_than_a_question_shows_are_several_questions(folder):
     assert " > ".join(SEEN[:3]) in run_command(f"status {folder}/study.toml").out
 
 
-def test_long_names_are_short_in_the_table(folder):
-    sentences = [f"Sentence {i:02} is so long that it fills most of a line" for i in range(12)]
-    (folder / "items.txt").write_text("\n".join(sentences))
-    run_command(f"new {folder}/study.toml --items {folder}/items.txt --prompt Best?")
-    take_part(folder, 2, lambda _person, _question, _shown: sentences)
-    status = " ".join(run_command(f"status {folder}/study.toml").out.replace("│", " ").split())
-    assert "Sentence 00 is so long that i…" in status
-    assert "2 more" in status
-
-
 def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     path = write_study(folder)
     rng = np.random.default_rng(2)
@@ -159,13 +147,6 @@ def test_the_wrong_thing_is_named_and_leaves_nothing_behind(folder, words, optio
         check_refused(folder, words.format(folder, taken.getsockname()[1]), option)
 
 
-def test_a_short_token_is_refused(folder, monkeypatch):
-    path = write_study(folder)
-    monkeypatch.setenv("RANKSHOT_SURVEY_TOKEN", "secret")
-    done = run_command(f"serve {path} --pilot --port 0")
-    assert (done.status, "token" in done.err) == (2, True)
-
-
 def test_placeholders_are_for_pilots(folder, monkeypatch):
     (folder / "items.txt").write_text("tea\ncoffee")
     path = folder / "study.toml"
@@ -182,42 +163,8 @@ def test_placeholders_are_for_pilots(folder, monkeypatch):
     path.write_text(text.replace('"A survey"', '"Drinks"'))
     assert run_command(f"set {path} open").status == 0
     assert run_command(f"serve {path} --port 0").status == 0
-
-
-@contextmanager
-def largest_file(size):
-    """Let files grow to some bytes only, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
-
-
-# The first size is too small for a new database, the second for the questions of the study.
-@pytest.mark.parametrize("size", [20_000, 90_000])
-def test_a_full_disk_at_the_start_is_one_line(folder, size):
-    names = [f"item {i} {'x' * 100}" for i in range(200)]
-    (folder / "items.txt").write_text("\n".join(names))
-    words = f"--items {folder}/items.txt --prompt Best? --show 10"
-    assert run_command(f"new {folder}/study.toml {words}").status == 0
-    with largest_file(size):
-        done = run_command(f"serve {folder}/study.toml --pilot --port 0")
-    assert done.status == 2
-    assert re.fullmatch(r"rankshot-survey: --database.*\n", done.err)
-
-
-def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeypatch):
-    path = write_study(folder)
-    # It ends at once.
-    monkeypatch.setattr("rankshot.web.server.serve", lambda *_: None)
-    monkeypatch.setattr("rankshot_survey.cli.studies._find_network_address", lambda: "192.0.2.7")
-    done = run_command(f"serve {path} --port 0 --host 0.0.0.0")
-    assert re.search(r"Phones +http://192\.0\.2\.7:\d+/", done.out), done
-    assert "Phones" not in run_command(f"serve {path} --port 0").out
+    monkeypatch.setenv("RANKSHOT_SURVEY_TOKEN", "secret")
+    check_refused(folder, f"serve {path} --port 0", "token")
 
 
 def test_every_command_has_a_short_help():

@@ -125,20 +125,6 @@ def test_a_whole_survey_by_touch(open_page, survey):
     assert survey.orders("touch") == [(c, b, a), (), ()]
 
 
-def test_a_tap_shows_the_buttons_of_a_row_of_sentences(open_page, tmp_path):
-    page = open_page(has_touch=True, is_mobile=True)
-    with serve_study(small_study(Question("cat", ODD), Question("wolf", ODD)), tmp_path) as survey:
-        begin(page, survey.url, "sentences")
-        a, b, c = ODD[:3]
-        for name in (a, b, c):
-            choice(page, name).tap()
-        up = page.get_by_role("button", name=f"Move {b} up", exact=True)
-        assert (ranked_names(page), up.count()) == ((a, b, c), 0)
-        row(page, b).locator(".name").tap()
-        up.tap()
-        assert (ranked_names(page), status(page)) == ((b, a, c), f"{b} moved to place 1")
-
-
 @pytest.mark.slow
 def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     page = open_page(viewport={"width": 1280, "height": 900})
