@@ -18,7 +18,7 @@ import rankshot as rs
 from rankshot.core.errors import InputError
 from rankshot.datasets import load_photographs, write_photographs
 from rankshot.recognition import Preprocessing
-from rankshot.recognition.model import Model
+from rankshot.recognition.inputs import Model
 from rankshot.recognition.scoring import plan_scoring
 from refusals import refuses
 from tiny_models import (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.files import require_regular
 from rankshot.core.validation import require_module
-from rankshot.recognition.model import Model, fingerprint_files
+from rankshot.recognition.inputs import Model, fingerprint_files
 from rankshot.recognition.onnx_networks import BUILT_IN, open_built_in, open_onnx, open_session
 from rankshot.recognition.torch_networks import (
     open_pipeline,

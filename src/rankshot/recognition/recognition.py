@@ -27,12 +27,12 @@ from rankshot.recognition.labelling_tools import (
     read_labels,
     write_tasks,
 )
-from rankshot.recognition.network_check import check_scores
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import (
     Classes,
     ScoredInputs,
     ScoringPlan,
+    check_scores,
     plan_scoring,
     run_plan,
 )

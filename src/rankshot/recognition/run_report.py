@@ -22,9 +22,9 @@ from rankshot.core.errors import (
 from rankshot.pages.images import Outcomes
 from rankshot.pages.report import Report, build_report, write_lead
 from rankshot.ranking.rankings import Rankings
-from rankshot.recognition.network_check import check_scores
 from rankshot.recognition.recognition import rehearse_known
 from rankshot.recognition.run_folder import Run, open_run
+from rankshot.recognition.scoring import check_scores
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.files.predictions import read_predictions, read_truth

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
+from rankshot.recognition.inputs import Model, Takes, fingerprint_files, join_lines
 
 KINDS: dict[str, Takes] = {
     "ForImageClassification": "images",
