@@ -64,7 +64,7 @@ def leaderboard(
     covariates: str | Iterable[str] = (),
     cluster: Labels = None,
     category: str | bool | None = None,
-    anchors: Mapping[str, float] | Leaderboard | None = None,
+    anchors: Mapping[str, float] | None = None,
     min_votes: float | None = None,
     scale: Scale = "log-worth",
     level: float = 0.95,
@@ -93,8 +93,8 @@ def leaderboard(
     category : str or True, optional
         The column of categories, or True for the targets of rankings. The board of all votes then
         has a board for each category (`Leaderboard.categories`).
-    anchors : dict or Leaderboard, optional
-        Known ratings of some items, such as ``{"gpt-4": 1000}`` or those of the last board. All
+    anchors : dict, optional
+        Known ratings of some items, such as ``{"gpt-4": 1000}`` or ``last_board.ratings``. All
         ratings are shifted so that the mean rating of these items matches; a single anchor has
         exactly its given rating. Differences and their errors do not change.
     min_votes : float, optional
@@ -193,13 +193,8 @@ def leaderboard(
     return replace(make(replace(read, rankings=whole)), categories=boards)
 
 
-def _anchor(board: Leaderboard, anchors: Mapping[str, float] | Leaderboard) -> Leaderboard:
+def _anchor(board: Leaderboard, anchors: Mapping[str, float]) -> Leaderboard:
     """Return the board with ratings that are, on average, those of the anchors."""
-    if isinstance(anchors, Leaderboard):
-        if anchors.scale != board.scale:
-            rule = f"is a board with scale={anchors.scale!r}: use the same scale"
-            raise InputError("anchors", anchors.scale, rule)
-        anchors = anchors.ratings
     known = {item: value for item, value in board.ratings.items() if item in anchors}
     if not known:
         raise InputError("anchors", quote_names(anchors), "names no item that is ranked")

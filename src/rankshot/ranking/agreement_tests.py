@@ -20,9 +20,7 @@ MOST_CELLS = 20_000_000
 """Permutations draw at most this many numbers; for more raters, the chi-square test holds."""
 SMALLEST = 1e-12
 """Less than this is missing to full agreement by rounding."""
-MANY_CELLS = 200_000
-"""Raters times items: for more, the jackknife has fewer parts."""
-MOST_PARTS, FEW_PARTS = 200, 20
+MOST_PARTS = 100
 """The jackknife leaves out one rater at a time, or one of this many parts of them."""
 
 
@@ -217,7 +215,7 @@ def _jackknife(
     if not most:
         return 1.0, 1.0, (1.0, 1.0)
     n = len(units.deviations)
-    n_parts = min(n, MOST_PARTS if units.deviations.size <= MANY_CELLS else FEW_PARTS)
+    n_parts = min(n, MOST_PARTS)
     part = rng.permutation(n) % n_parts
     shares = np.empty(n_parts)
     for number in range(n_parts):

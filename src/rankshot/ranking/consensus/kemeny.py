@@ -185,7 +185,12 @@ def kemeny(
     >>> rs.kemeny(votes, method="exact")
     Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
-    deadline = _require_deadline(time_limit, method)
+    require_choice("method", method, METHODS)
+    deadline = np.inf
+    if time_limit is not None:
+        if method != "exact":
+            raise InputError("time_limit", time_limit, f"applies to method='exact', not {method!r}")
+        deadline = monotonic() + require_number("time_limit", time_limit, above=0)
     rankings = require_one_subject(rankings)
     if n_open := count_open_pairs(rankings):
         C = rankings.n_items
@@ -232,16 +237,6 @@ def count_open_pairs(rankings: Rankings) -> int:
         return 0
     W = precedence(rankings)
     return int(np.count_nonzero(np.triu(W + W.T + count_ties(rankings) == 0, 1)))
-
-
-def _require_deadline(time_limit: float | None, method: str) -> float:
-    """When to stop, as a time of `monotonic`, after a check of both options."""
-    require_choice("method", method, METHODS)
-    if time_limit is None:
-        return np.inf
-    if method != "exact":
-        raise InputError("time_limit", time_limit, f"applies to method='exact', not {method!r}")
-    return monotonic() + require_number("time_limit", time_limit, above=0)
 
 
 def _sort_classes(rankings: Rankings) -> list[NDArray[np.intp]]:

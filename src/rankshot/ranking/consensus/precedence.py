@@ -96,7 +96,6 @@ def _count_in_tables(
     # The level of an absent item wraps around to the largest number, so it precedes nothing;
     # the mask makes that nothing precedes it.
     present = np.ascontiguousarray((table != ABSENT).T) if block.is_subset.any() else None
-    weights = block.weights.astype(np.float32) if _exact_in_float32(block) else block.weights
     W = np.empty((C, C))
     # OpenBLAS may raise the flag for what lies beside the data, which is finite.
     with np.errstate(invalid="ignore"):
@@ -104,13 +103,8 @@ def _count_in_tables(
             before = by_item[i] < by_item
             if present is not None:
                 before &= present
-            W[i] = before.astype(weights.dtype) @ weights
+            W[i] = before @ block.weights
     return W - _count_excess(block, table)
-
-
-def _exact_in_float32(block: Rankings) -> bool:
-    """Tell whether the weights can be summed in single precision without rounding."""
-    return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
 
 
 def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
