@@ -50,14 +50,6 @@ def test_the_distance_to_the_majority_is_that_of_others_who_compared_the_pair(rn
         assert distance == pytest.approx(expected, abs=1e-14, nan_ok=True)
 
 
-def test_blocks_of_raters_change_nothing(rng, monkeypatch):
-    orders, raters = draw_orders(rng, 30), [f"r{i % 9}" for i in range(30)]
-    table = Rankings.from_orders(orders, items=ITEMS, raters=raters)
-    whole = distances_to_majority(table, 3)
-    monkeypatch.setattr("rankshot.core.arrays.row_blocks.__defaults__", (150,))
-    assert np.array_equal(distances_to_majority(table, 3), whole)
-
-
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
 def test_a_random_ranking_has_a_mean_distance_of_exactly_one_half(rng, length):
     others = [rng.permutation(list("abcd"))[:k].tolist() for k in (4, 2, 1, 3, 3)]

@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 CELLS_AT_ONCE = 1 << 18
 """The cells of the arrays of some rankings: they stay in the cache."""
-SAFE_RANGE = 600.0
-"""Sums whose logarithms can differ by more are summed as logarithms."""
+WIDEST_RANGE = 600.0
+"""Log-worths of a fit differ by no more: sums of worths must not underflow."""
 
 
 class DavidsonLuce(WorthModel):
@@ -199,15 +199,9 @@ class Polynomials:
 
         Return the logarithm of e_k for each size k, (m, sizes, n), and which shares of each
         polynomial are due to sets without item p and with it, (m, rows, n).
-
-        Plain sums are several times faster than logarithms; they are used as long as none of
-        them can underflow or overflow.
         """
         m, n = theta.shape
-        finite = theta[np.isfinite(theta)]
-        largest, smallest = finite.max(initial=-np.inf), finite.min(initial=np.inf)
-        if largest - smallest + self.sizes.max() * np.log(max(m, 1)) > SAFE_RANGE:
-            return self._add_logs(theta)
+        largest = theta.max()
         worths = np.exp(theta - largest)
         roots = np.repeat([worths ** (1 / size) for size in self.sizes], self.sizes, axis=0)
         sums = np.zeros((m + 1, self.n_rows, n))
@@ -221,16 +215,15 @@ class Polynomials:
             log_whole = np.log(sums[:-1, self.whole]) + largest
         return log_whole, sums[1:, 1:] / total, added / total
 
-    def _add_logs(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+    def add_logs(self, theta: Floats) -> Floats:
+        """Logarithms of e_k, as of `add_items`, for any ratio of worths."""
         m, n = theta.shape
         logs = np.full((m + 1, self.n_rows, n), -np.inf)
         logs[:, 0] = 0.0
         for p in reversed(range(m)):
             after = logs[p + 1]
             np.logaddexp(after[1:], self.scale * theta[p] + after[self.previous], out=logs[p, 1:])
-        total = np.where(np.isneginf(logs[:-1, 1:]), 0.0, logs[:-1, 1:])
-        with_item = np.exp(self.scale * theta[:, None] + logs[1:, self.previous] - total)
-        return logs[:-1, self.whole], np.exp(logs[1:, 1:] - total), with_item
+        return np.asarray(logs[:-1, self.whole])
 
     def pass_down(self, rows: Floats, moved: Floats) -> None:
         """Add what moves from each polynomial to that of one degree less."""
@@ -315,7 +308,7 @@ def log_prob(rankings: Rankings, sizes: Ints, values: Floats) -> Floats:
     result = np.zeros(len(rankings))
     for block in lay_out_choices(rankings, polynomials.n_rows):
         theta = log_worths[block.codes]
-        log_sums = polynomials.add_items(theta)[0][block.place, :, block.column]
+        log_sums = polynomials.add_logs(theta)[block.place, :, block.column]
         total = np.logaddexp.reduce(log_sums + gamma, axis=1)
         log_delta = np.where(block.size[:, None] == sizes, gamma, -np.inf).max(axis=1)
         result[block.rows] = (block.chosen * theta).sum(axis=0)
@@ -347,6 +340,8 @@ class Likelihood:
 
     def evaluate(self, values: Floats) -> Point:
         """Return the log-likelihood and its gradient: observed minus expected."""
+        if np.ptp(values[: self.n_items]) > WIDEST_RANGE:
+            return Point(-np.inf, np.zeros_like(values))
         value, expected = float(self.observed @ values), np.zeros_like(values)
         for block, weights in self._blocks:
             passes = _Passes(self._polynomials, block, weights, values)

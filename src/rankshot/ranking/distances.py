@@ -390,29 +390,20 @@ def distances_to_majority(rankings: Rankings, least: int) -> Floats:
     random ranking is exactly 1/2.
     """
     _, rater = np.unique(rankings.raters.astype(str), return_inverse=True)
-    in_order = np.argsort(rater, kind="stable")
-    table, sizes = levels(rankings)[in_order], np.bincount(rater)
-    ends = np.cumsum(sizes)
-    # Blocks of raters, so that all rankings of a rater are in one block.
-    blocks = [
-        slice(ends[some.start] - sizes[some.start], ends[some.stop - 1])
-        for some in row_blocks(len(sizes), int(sizes.max()) * table.shape[1] ** 2)
-    ]
+    by_rater = np.split(np.argsort(rater, kind="stable"), np.cumsum(np.bincount(rater))[:-1])
+    table = levels(rankings)
+    is_there = (table != ABSENT).astype(np.float64)
     # How many more rankings have item i before j than after it, and how many compare the two.
-    margins = sum(_sign_all_pairs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
-    is_there = (table != ABSENT).astype(np.int8)
-    compared = is_there.T.astype(np.float64) @ is_there
+    margins = sum(_sign_all_pairs(table[rows]).sum(axis=0) for rows in by_rater)
+    compared = is_there.T @ is_there
     distance = np.empty(len(table))
-    for rows in blocks:
-        signs = _sign_all_pairs(table[rows])
-        together = is_there[rows, :, None] * is_there[rows, None, :]
-        _, begin, own = np.unique(rater[in_order][rows], return_index=True, return_inverse=True)
-        theirs, shown = (np.add.reduceat(x, begin, axis=0)[own] for x in (signs, together))
-        signs[compared - shown < least] = 0
-        agreed = (signs * np.sign(margins - theirs)).sum(axis=(1, 2))
-        ordered = np.count_nonzero(signs, axis=(1, 2))
+    for rows in by_rater:
+        signs, own = _sign_all_pairs(table[rows]), is_there[rows]
+        majority = np.sign(margins - signs.sum(axis=0))
+        signs[:, compared - own.T @ own < least] = 0
+        agreed = (signs * majority).sum(axis=(1, 2))
         with np.errstate(invalid="ignore"):
-            distance[in_order[rows]] = (1 - agreed / ordered) / 2
+            distance[rows] = (1 - agreed / np.count_nonzero(signs, axis=(1, 2))) / 2
     return distance
 
 

@@ -66,7 +66,7 @@ def tied_log_prob(log_worths: Floats, log_rest: Floats, taken: int) -> Floats:
 def _integrate_by_octaves(ratios: Floats, taken: int, x: Floats) -> Floats:
     # Faster items have certainly rung, at any node.
     rung = ring_by_octaves(np.exp(np.minimum(ratios, -SMALLEST_LOG)), x)
-    tail = _at_least(rung, taken)
+    tail = rung.prod(axis=1) if taken == rung.shape[1] else _at_least(rung, taken)
     return np.asarray(np.log(np.exp(x - np.exp(x)) @ tail * (x[1] - x[0])))
 
 
@@ -161,23 +161,17 @@ def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
 
 def _at_least(rung: Floats, count: int) -> Floats:
     """P(N ≥ count), over axis 1."""
-    if count == rung.shape[1]:
-        return np.asarray(rung.prod(axis=1))
-    return np.asarray(_count_rung(rung, count)[-1])
-
-
-def _count_rung(rung: Floats, most: int) -> Floats:
-    """P(N = c) for c < ``most`` and, last, P(N ≥ ``most``), over axis 1."""
     n, size, nodes = rung.shape
-    state, arrived = np.zeros((most + 1, n, nodes)), np.empty((most, n, nodes))
+    # P(N = c) for c < count and, last, P(N ≥ count).
+    state, arrived = np.zeros((count + 1, n, nodes)), np.empty((count, n, nodes))
     state[0] = 1
     for i in range(size):
         # Of the first i items at most i have rung.
-        reached = min(i + 1, most)
+        reached = min(i + 1, count)
         np.multiply(state[:reached], rung[:, i], out=arrived[:reached])
         state[:reached] -= arrived[:reached]
         state[1 : reached + 1] += arrived[:reached]
-    return state
+    return np.asarray(state[-1])
 
 
 # ---- Ties of many alike items, for fits
