@@ -5,11 +5,9 @@ from .agreement_tests import (
 from .consensus.kemeny import (
     Consensus as Consensus,
     borda as borda,
-    kemeny as kemeny,
-)
-from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
+    kemeny as kemeny,
     schulze as schulze,
     smith_set as smith_set,
 )
