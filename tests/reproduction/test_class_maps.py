@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark, load_benchmark
 from reproduction.class_maps import (
-    SENSES,
     build_class_tree,
     build_source_maps,
     build_word_maps,
-    place_points,
 )
 from reproduction.class_vectors import ClassVectors
-from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from small_run import without_images
 
 import rankshot as rs
 from rankshot.datasets import load_cifar
-from rankshot.datasets.embedded import class_names, load_similarities
+from rankshot.datasets.embedded import class_names
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_nouns import load_nouns
@@ -51,20 +48,6 @@ def scaled(distance):
     J = np.eye(n) - np.ones((n, n)) / n
     values, vectors = np.linalg.eigh(-J @ distance**2 @ J / 2)
     return vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]])
-
-
-# ---- Classical scaling
-
-
-def test_points_of_a_plane_are_found_but_for_a_turn(rng):
-    points = rng.normal(size=(20, 2)) * [3, 1]
-    distances = cdist(points, points)
-    found = place_points(distances)
-    np.testing.assert_allclose(cdist(found, found), distances, atol=1e-9)
-    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-9)
-    # The longer axis comes first, and the farthest point lies on its positive side.
-    assert found[:, 0].var() > found[:, 1].var()
-    assert (found[np.abs(found).argmax(axis=0), [0, 1]] > 0).all()
 
 
 # ---- Words
@@ -176,13 +159,3 @@ def test_two_classes_meet_at_their_lowest_common_word(benchmark):
     for one, other in combinations(ways, 2):
         common = next(synset for synset in ways[one] if synset in set(ways[other]))
         assert lowest_above(tree.root, {one, other}).label == nouns.word(common), (one, other)
-
-
-def test_senses_are_those_of_the_similarities(benchmark):
-    """With the senses of the tree pinned, WordNet gives the same table."""
-    table = load_similarities(benchmark.name)["WordNet"]
-    tree = build_class_tree(benchmark)
-    assert [name for name, _ in tree.senses] == list(benchmark.data.new_classes)
-    wordnet = WordNet("path", senses=SENSES[benchmark.name] | dict(tree.senses))
-    again = wordnet.similarity(table.targets, table.items)
-    np.testing.assert_array_equal(again.values, table.values)

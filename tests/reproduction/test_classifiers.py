@@ -47,19 +47,6 @@ def test_scores_are_the_decision_function(data, setting):
     assert (found.predict(X) == model.predict(X)).mean() > 0.99
 
 
-def test_signs_of_pairs_where_the_answer_is_known():
-    """On a line, from left to right: an ant, a bee, a cow."""
-    X = np.array([[-4.0], [-3.6], [0.0], [0.3], [4.0], [4.2]], np.float32)
-    y = np.array(["ant", "ant", "bee", "bee", "cow", "cow"])
-    found = train_classifier("one-vs-one", 1.0, X, y)
-    left, middle, right = np.sign(found.scores(np.float32([[-9], [0.1], [9]])).columns)
-    # ant-bee, ant-cow, bee-cow: positive for the first.
-    assert left.tolist() == [1, 1, 1]
-    assert right.tolist() == [-1, -1, -1]
-    assert middle[[0, 2]].tolist() == [-1, 1]
-    assert found.predict(X).tolist() == y.tolist()
-
-
 # ---- The cache
 
 
@@ -94,21 +81,3 @@ def test_what_is_kept_is_not_trained_again(data, tmp_path, trainings, setting):
     assert numbers(again) == numbers(first)
     name = f"some-{setting.replace(' ', '-')}-0.1.npz"
     assert [path.name for path in place.iterdir()] == [name]
-
-
-def test_other_inputs_are_trained_on(data, tmp_path, trainings):
-    X, y = data
-    moved, renamed, turned = X.copy(), y.copy(), np.roll(y, 1)
-    moved[7, 3] += 1e-3
-    renamed[y == "elk"] = "cow"
-    others = [(moved, y), (X, renamed), (X, turned), (X[:-1], y[:-1]), (X[:, :-1], y)]
-    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
-    for n, other in enumerate(others):
-        cache = make_cache(other, tmp_path)
-        found = cache.load_or_train(LEAST_SQUARES, 0.1)
-        assert len(trainings) == n + 2
-        assert numbers(found) == numbers(training.train_classifier(LEAST_SQUARES, 0.1, *other))
-        trainings.pop()
-    # The file is that of the last one: the first is trained once more.
-    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
-    assert len(trainings) == len(others) + 2

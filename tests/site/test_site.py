@@ -99,30 +99,6 @@ def test_guide_and_reference_link_to_each_other():
     assert missing == []
 
 
-def test_each_display_has_its_plot_in_the_reference():
-    displays = sorted(SITE.glob("api/generated/rankshot.pages.*Display.html"))
-    assert len(displays) == 4
-    plots = [name for page in displays for name in read_page(page).loaded if "04_all_plots" in name]
-    assert len({Path(name).name for name in plots if "thumb" not in name}) == len(displays)
-
-
-def test_a_page_has_a_description_a_preview_and_a_link_to_its_source():
-    text = (SITE / "guide" / "leaderboards.html").read_text(encoding="utf-8")
-    assert '<meta name="description" content="You have votes' in text
-    assert 'property="og:image"' in text
-    assert "/edit/main/docs/guide/leaderboards.md" in text
-    example = SITE / "gallery" / "rankings" / "03_leaderboard.html"
-    assert "/edit/main/examples/rankings/03_leaderboard.py" in example.read_text(encoding="utf-8")
-
-
-def test_blocks_that_are_not_run_say_so():
-    page = Path("docs/guide/examples.md")
-    n_unrun = (SITE.parents[2] / page).read_text(encoding="utf-8").count("<!-- not run")
-    text = (SITE / "guide" / "examples.html").read_text(encoding="utf-8")
-    assert n_unrun
-    assert len(re.findall(r'<div class="[^"]*\bnot-run\b', text)) == n_unrun
-
-
 def test_no_other_host_is_needed():
     outside = [
         f"{page.relative_to(SITE)}: {link}"
