@@ -436,7 +436,7 @@ UNMEASURED = {
 """Numbers that may change predictions and have no measurement here, with what they do."""
 
 WITHOUT_PREDICTIONS = (
-    *("files", "head_files", "onnx_export", "onnx_networks", "torch_head", "metrics"),
+    *("files", "head_files", "onnx_export", "torch_head", "metrics"),
     *("explanation", "remarks"),
 )
 """Modules of `zeroshot` that read, write, convert or describe; they change no prediction."""

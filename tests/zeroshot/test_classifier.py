@@ -102,16 +102,6 @@ def test_settings_of_a_rehearsal_and_a_grid_search():
     assert search.score(X_NEW, Y_NEW) > 0.9
 
 
-def test_what_is_not_probable_enough_is_rejected():
-    zs = zero_shot().fit()
-    between = np.vstack([X_NEW, X])
-    labels, largest = zs.predict(between), zs.predict_proba(between).max(axis=1)
-    for threshold in (0.0, 0.6, 1.0):
-        zs.set_params(reject_below=threshold)
-        expected = np.where(largest >= threshold, labels, "rejected")
-        np.testing.assert_array_equal(zs.predict(between), expected)
-
-
 def test_examples_and_batches_are_those_of_the_head():
     scores = rs.scores_of(TRAINED, X_NEW, features=True)
     zs = zero_shot().fit(examples=(X_NEW[::5], Y_NEW[::5]))
@@ -130,7 +120,6 @@ WRONG = {
     "rankings": {"rankings": None},
     "classes": {"classes": "some"},
     "batch": {"batch": "always"},
-    "reject_below": {"reject_below": 2},
 }
 
 

@@ -17,10 +17,10 @@ from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import NO_VALUE, InputError
-from rankshot.core.validation import as_names, require_number
+from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.class_rankings import Orders
-from rankshot.zeroshot.decide import REJECTED, label_or_reject
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.knowledge import Knowledge
@@ -65,8 +65,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Only available for new classes.
     settings : Settings, optional
         More settings, such as those that a rehearsal chose.
-    reject_below : float, optional
-        `predict` returns "rejected" where no class has at least this probability.
 
     Attributes
     ----------
@@ -104,7 +102,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         none: bool = False,
         batch: bool = False,
         settings: Settings | None = None,
-        reject_below: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.rankings = rankings
@@ -114,7 +111,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.none = none
         self.batch = batch
         self.settings = settings
-        self.reject_below = reject_below
 
     def fit(
         self,
@@ -166,8 +162,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
-        if self.reject_below is not None and REJECTED in self.classes_:
-            raise InputError("reject_below", REJECTED, "is one of the classes to predict")
         # A single new class beside seen classes is not the only class.
         if not (settings.has_gate and len(self._alone.classes_) == 1):
             for remark in describe_similar(self._alone.head_):
@@ -199,8 +193,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError("estimator", self.estimator, "must be a classifier")
         if self.rankings is None:
             raise InputError("rankings", NO_VALUE, "are missing")
-        if self.reject_below is not None:
-            require_number("reject_below", self.reject_below, least=0, most=1)
         # Inputs are classified jointly when they are there, not by what is known before.
         own: dict[str, Any] = {
             name: getattr(self, name) for name in ("classes", "none", "batch", "seen_loss")
@@ -237,8 +229,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict(self, X: object) -> NDArray[np.str_]:
-        """The most probable class of each input, or "rejected"."""
-        return label_or_reject(self.predict_log_proba(X), self.classes_, self.reject_below)
+        """The most probable class of each input."""
+        return self.classes_[most_probable(self.predict_log_proba(X))]
 
     def score(self, X: object, y: object, sample_weight: Any = None) -> float:
         """The share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
