@@ -180,6 +180,8 @@ def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
 
 def describe_choice(outcomes: Outcomes, rows: Collection[int]) -> str:
     """Describe the choice of these rows, and the share of them that is wrong."""
+    if len(rows) == len(outcomes.ids):
+        return ""
     text = f"{len(rows):,} of {len(outcomes.ids):,} inputs are shown: for each class, some of the"
     if outcomes.truth is None:
         return f"{text} most and of the least probable predictions."
