@@ -44,8 +44,8 @@ MISSING = {
 """The texts of missing values in R, pandas, Excel, databases, SPSS, SAS and Stata."""
 BATCH_CELLS = 2**19
 """Cells in a batch, about: four megabytes of numbers."""
-TEXT_BATCH_CELLS = 2**17
-"""The same for CSV, whose cells are text at first."""
+TEXT_BATCH_CELLS = 2**14
+"""The same for CSV: its cells are text at first, which should stay in the cache."""
 PROBLEMS_SHOWN = 3
 
 
@@ -290,18 +290,20 @@ class Table:
         self, names: Sequence[str], columns: Sequence[Any], rule: NumberCheck
     ) -> NDArray[np.float64]:
         cells = [x.to_pylist() if _is_arrow(x) else x for x in columns]
-        matrix = np.empty((len(cells[0]) if cells else 0, len(cells)))
+        n = len(cells[0]) if cells else 0
+        try:
+            flat = np.fromiter(map(float, chain.from_iterable(cells)), np.float64, n * len(cells))
+            return np.ascontiguousarray(flat.reshape(len(cells), n).T)
+        except (TypeError, ValueError):
+            matrix = np.empty((n, len(cells)))
         odd: list[tuple[int, int]] = []
         for j, column in enumerate(cells):
-            try:
-                matrix[:, j] = np.fromiter(map(float, column), np.float64, len(column))
-            except (TypeError, ValueError):
-                for row, cell in enumerate(column):
-                    try:
-                        matrix[row, j] = self._parse(cell, rule)
-                    except (TypeError, ValueError):
-                        odd.append((row, j))
-                        break
+            for row, cell in enumerate(column):
+                try:
+                    matrix[row, j] = self._parse(cell, rule)
+                except (TypeError, ValueError):
+                    odd.append((row, j))
+                    break
         if odd:
             row, j = min(odd)
             text = _to_text(cells[j][row])
