@@ -18,7 +18,7 @@ from rankshot.pages.page import (
     shorten,
     sort_largest_first,
 )
-from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.explanation import MAX_SHOWN, Explanation, explain
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 
@@ -154,13 +154,14 @@ def format_contributions(why: Explanation) -> list[dict[str, Any]]:
     Seen classes, together ×1.4 [('leopard', '×2.0', 1.0), ('bus', '÷1.4', -0.5)]
     """
     groups = why.group_items()
-    scale = find_scale(value for group in groups for _, value in group.shown)
+    scale = find_scale(value for _, pairs in groups for _, value in pairs)
     tables = []
-    for group in groups:
-        total = format_factor(sum(value for _, value in group.rest))
-        note = f"{format_count(len(group.rest), 'other')}, together {total}." if group.rest else ""
-        heading = f"{shorten(group.heading, 160)}, together {format_factor(group.total)}"
-        tables.append(_format_table(heading, group.shown, scale, note))
+    for heading, pairs in groups:
+        shown, rest = pairs[:MAX_SHOWN], pairs[MAX_SHOWN:]
+        total = format_factor(sum(value for _, value in rest))
+        note = f"{format_count(len(rest), 'other')}, together {total}." if rest else ""
+        caption = f"{shorten(heading, 160)}, together {format_factor(sum(x for _, x in pairs))}"
+        tables.append(_format_table(caption, shown, scale, note))
     if why.others:
         scale = find_scale(value for _, value in why.others)
         tables.append(_format_table("besides the scores", why.others, scale, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,8 @@ Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
 GATE_TERMS = ("the best new class against the first guess", "threshold")
-MAX_SHOWN = 8
-"""How many of the largest contributions are shown; the others are added up."""
+MAX_SHOWN = 5
+"""How many of the largest contributions of a group are shown; the others are added up."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Explanation:
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
         if self.items or not self.gate:
             lines += [f"why {self.target} rather than {self.rival}:"]
-        for group in self.group_items():
-            lines.append(f"  {group.heading}, together {group.total:+.2f}:")
-            lines += _print(group.shown)
-            if group.rest:
-                lines.append(f"    {len(group.rest):,} others, together {group.rest_total:+.2f}")
+        for heading, pairs in self.group_items():
+            lines.append(f"  {heading}, together {sum(c for _, c in pairs):+.2f}:")
+            lines += _print(pairs[:MAX_SHOWN])
+            if rest := pairs[MAX_SHOWN:]:
+                lines.append(f"    {len(rest):,} others, together {sum(c for _, c in rest):+.2f}")
         lines += [f"  {what}: {added:+.2f}" for what, added in self.others]
         return "\n".join(lines)
 
@@ -106,7 +106,7 @@ class Explanation:
 
         return f"<pre>{escape(str(self))}</pre>"
 
-    def group_items(self) -> list[ContributionGroup]:
+    def group_items(self) -> list[tuple[str, Contributions]]:
         """The contributions in groups: classes in the rankings of the target, and others.
 
         A class of the second group is in the rankings of other classes, such as the one that the
@@ -115,33 +115,11 @@ class Explanation:
         """
         items = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
         groups = []
-        for is_listed, heading in (True, "in the rankings of"), (False, "not in the rankings of"):
-            own = [pair for pair in items if (pair[0] in self.listed) == is_listed]
-            shown = tuple(pair for pair in items[:MAX_SHOWN] if pair in own)
-            of = f" {heading} {self.target}" if self.listed else ""
-            if own:
-                groups.append(
-                    ContributionGroup(f"seen classes{of}", shown, tuple(own[len(shown) :]))
-                )
-        return groups
-
-
-class ContributionGroup(NamedTuple):
-    """Some of the contributions: those among the eight largest of all, and the rest."""
-
-    heading: str
-    shown: Contributions
-    rest: Contributions
-
-    @property
-    def total(self) -> float:
-        """The sum of all contributions."""
-        return sum(value for _, value in self.shown) + self.rest_total
-
-    @property
-    def rest_total(self) -> float:
-        """The sum of the contributions that are not shown."""
-        return sum(value for _, value in self.rest)
+        for is_listed, where in (True, "in"), (False, "not in"):
+            of = f" {where} the rankings of {self.target}" if self.listed else ""
+            pairs = tuple(pair for pair in items if (pair[0] in self.listed) == is_listed)
+            groups.append((f"seen classes{of}", pairs))
+        return [group for group in groups if group[1]]
 
 
 def _print(contributions: Contributions) -> list[str]:
