@@ -46,7 +46,7 @@ def main(kind: str, nouns: Path, output: Path, model: str, raters: int) -> None:
     )
     targets = read_names(nouns)
     print(source.estimate(targets, dictionary.classes))
-    found = source.rankings(targets, dictionary.classes, verbose=True)
+    found = source.rankings(targets, dictionary.classes)
     with replace_file(output) as stream:
         for target, order, rater in zip(found.targets, found.orders(), found.raters, strict=True):
             number = rater.rpartition("#")[2]

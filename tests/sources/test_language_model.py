@@ -90,9 +90,8 @@ def failure(model, targets=("cat",)):
 # ---- Questions
 
 
-def test_rankings_are_the_hidden_preference(make, oracle, capsys):
-    assert make().rankings(iter(TARGETS), iter(ITEMS), verbose=True) == expected()
-    assert "6/6" in capsys.readouterr().err
+def test_rankings_are_the_hidden_preference(make, oracle):
+    assert make().rankings(iter(TARGETS), iter(ITEMS)) == expected()
     assert len(oracle.prompts) == 6
     assert (
         'shown many ordinary photographs of "cat". Which items will it predict' in oracle.prompts[0]

@@ -202,9 +202,7 @@ class LanguageModel:
             )
         make_question(self.question, self.inputs)
 
-    def rankings(
-        self, targets: Iterable[object], items: Iterable[object], *, verbose: bool = False
-    ) -> Rankings:
+    def rankings(self, targets: Iterable[object], items: Iterable[object]) -> Rankings:
         """Ask every rater about every target, and return top-k rankings of the items.
 
         A question without a valid answer raises a `RankshotError` that names the target and the
@@ -214,12 +212,11 @@ class LanguageModel:
         ----------
         targets, items : iterables of names
             The names to rank for, and the names to be ranked.
-        verbose : bool
-            Show the progress on standard error.
         """
         names = as_names(items)
         questions = self._list_questions(as_names(targets, "targets"), names)
-        bar = tqdm(desc=self.model, total=len(questions), unit="answer", disable=not verbose)
+        # On a terminal only.
+        bar = tqdm(desc=self.model, total=len(questions), unit="answer", disable=None)
         with AnswerLog(self.log) as log, bar:
             orders = self._find_orders(questions, log, bar)
         return Rankings.from_orders(
