@@ -8,19 +8,15 @@ from rankshot.zeroshot.class_means import (
     EXPLAINED,
     RIDGE,
     SLOPE_STD,
+    ClassModel,
     Examples,
     Groups,
     Inputs,
     LinearMap,
-    Noise,
     Reference,
-    SeenMeans,
-    Usual,
+    Space,
     assign_folds,
     fit_correction,
-    fit_new_means,
-    fit_seen_means,
-    fit_space,
     learn_correction,
     measure_slope,
 )
@@ -32,9 +28,16 @@ def standardize(x):
     return x / x.std(axis=1, keepdims=True)
 
 
-def make_inputs(rng, centers, codes, features=None):
+def make_inputs(rng, centers, codes, d=0):
     f = standardize(centers[codes] + rng.normal(size=(len(codes), centers.shape[1])))
-    return Inputs(f, rank_bonus(f), features)
+    features = rng.normal(size=(len(codes), d))
+    features[:, : centers.shape[1]] += f[:, :d]
+    return Inputs(f, rank_bonus(f), features / np.linalg.norm(features, axis=1, keepdims=True))
+
+
+def as_map(weights, d=0):
+    part = fit_linear_part(weights)
+    return LinearMap(part.slopes, part.rank_slopes, np.zeros((len(weights), d)), part.offsets)
 
 
 def test_groups_have_the_products_of_all_pairs():
@@ -63,24 +66,23 @@ def test_means_of_new_classes_are_those_of_the_joint_normal_distribution():
     L, C = 3, 2
     weights = rng.random((L, C))
     weights[2] = 0
-    seen = SeenMeans(rng.normal(size=(C, C)), 0.4)
-    noise = Noise(np.eye(C), np.array([0.3, 0.7]))
+    space = Space(np.zeros(C), np.eye(C), np.array([0.3, 0.7]), 0.4, rng.normal(size=(C, C)))
     codes = np.array([0, 0, 1])
     x = rng.normal(size=(3, C))
-    found = fit_new_means(seen, noise, weights, Groups.collect(x, codes, L))
-    prior = weights[:2] / weights[:2].sum(axis=1, keepdims=True) @ seen.means
+    found = space.fit_new_means(weights, Groups.collect(x, codes, L), None)
+    prior = weights[:2] / weights[:2].sum(axis=1, keepdims=True) @ space.seen
     prior *= np.sqrt(EXPLAINED[0] * 0.4) / np.linalg.norm(prior, axis=1, keepdims=True)
     prior = np.vstack([prior, np.zeros(C)])
     n = np.array([[2.0], [1.0], [0.0]])
     observed = np.array([x[:2].mean(axis=0), x[2], np.zeros(C)])
-    slope = measure_slope(prior, observed, n / (n * EXPLAINED[1] * 0.4 / C + noise.variance))
+    slope = measure_slope(prior, observed, n / (n * EXPLAINED[1] * 0.4 / C + space.variance))
     prior *= slope
     known = EXPLAINED[1] + EXPLAINED[0] * max(0, 1 - slope**2)
     rest = np.array([known, known, sum(EXPLAINED)]) * 0.4 / C
     for axis in range(C):
         means = np.diag(rest) + EXPLAINED[1] * 0.4 / C
         across = means[:, codes]
-        own = means[np.ix_(codes, codes)] + noise.variance[axis] * np.eye(3)
+        own = means[np.ix_(codes, codes)] + space.variance[axis] * np.eye(3)
         posterior = prior[:, axis] + across @ np.linalg.solve(own, x[:, axis] - prior[codes, axis])
         np.testing.assert_allclose(found.new[:, axis], posterior)
 
@@ -112,9 +114,10 @@ def test_rankings_that_the_examples_contradict_hardly_count(n_examples):
     few = Examples(make_inputs(rng, weights @ seen / 2, codes), codes)
 
     def trust(rankings, examples=few):
-        part = LinearMap(*fit_linear_part(rankings)[:2], np.zeros((L, 0)), np.zeros(L))
-        space = fit_space(rankings, part, Reference(inputs, reference), examples)
-        return learn_correction(space, examples).trust
+        known = Reference(inputs, reference)
+        return learn_correction(
+            ClassModel(rankings, as_map(rankings), known, examples), examples
+        ).trust
 
     assert trust(weights) == 1
     assert trust(np.roll(weights, 2, axis=0)) < 0.5
@@ -129,12 +132,12 @@ def test_means_of_seen_classes_go_from_what_is_expected_to_what_is_measured():
     centers = 0.3 * np.eye(C) + 0.1 * rng.normal(size=(C, C))
     codes = np.repeat(np.arange(C), [1000, 1000, 2, 0])
     x = centers[codes] + 0.1 * rng.normal(size=(len(codes), C))
-    groups = Groups.collect(x, codes, C)
-    noise = Noise.measure(x, codes, groups.means)
-    seen = fit_seen_means(groups, noise, C).means @ noise.axes.T
+    space = Space.measure(x, codes, np.eye(C))
+    seen = space.seen @ np.linalg.inv(space.rotation) + space.center
     np.testing.assert_allclose(seen[:2], centers[:2], atol=0.02)
-    assert seen[3].argmax() == 3
-    assert np.count_nonzero(seen[3].round(6)) == 1
+    expected = seen[3] - space.center
+    assert expected.argmax() == 3
+    assert np.count_nonzero(expected.round(6)) == 1
 
 
 def test_a_correction_is_the_logistic_regression_of_scikit_learn():
@@ -156,14 +159,14 @@ def test_folds_divide_each_class():
 
 def test_points_unfold_to_columns():
     rng = np.random.default_rng(4)
-    f, features = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
-    usual = Usual.measure(f, 3, 2, 0.3)
-    slopes, offsets = rng.normal(size=(4, 5)), rng.normal(size=4)
-    of_scores, of_features, moved = usual.unfold(slopes, offsets)
-    np.testing.assert_allclose(
-        usual.embed(f, features) @ slopes.T + offsets,
-        f @ of_scores.T + features @ of_features.T + moved,
-    )
+    columns, codes = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
+    slopes, offsets = rng.normal(size=(4, 3)), rng.normal(size=4)
+    for own in (np.eye(3), np.zeros((3, 3))):
+        for space in (Space.measure(columns, codes, own), Space.expect(columns, codes, own)):
+            unfolded, moved = space.unfold(slopes, offsets)
+            np.testing.assert_allclose(
+                space.place(columns) @ slopes.T + offsets, columns @ unfolded.T + moved
+            )
 
 
 CENTERS = 4 * np.eye(6)
@@ -171,26 +174,25 @@ RANKED = np.array([[0.6, 0.4, 0, 0, 0, 0], [0, 0, 0.6, 0.4, 0, 0]])
 TRUTH = np.array([[0, 3.0, 0, 0, 3, 0], [0, 0, 0, 3.0, 0, 3]])
 
 
-@pytest.mark.parametrize("has_reference", [True, False])
-def test_examples_improve_on_rankings_and_calibrate(has_reference):
+@pytest.mark.parametrize(("has_reference", "d"), [(True, 0), (True, 9), (False, 0), (False, 9)])
+def test_examples_improve_on_rankings_and_calibrate(has_reference, d):
     rng = np.random.default_rng(5)
-    part = fit_linear_part(RANKED)
-    part = LinearMap(part.slopes, part.rank_slopes, np.zeros((2, 0)), part.offsets)
-    seen = rng.integers(0, 6, 600)
-    reference = make_inputs(rng, CENTERS, seen)
+    part = as_map(RANKED, d)
+    reference = make_inputs(rng, CENTERS, rng.integers(0, 6, 600), d)
     reference = Reference(reference, reference.f.argmax(axis=1)) if has_reference else None
     labels = rng.integers(0, 2, 1000)
-    tested = make_inputs(rng, 0.5 * TRUTH, labels)
+    tested = make_inputs(rng, 0.5 * TRUTH, labels, d)
     alone = np.mean(part.evaluate(tested).argmax(axis=1) == labels)
     for n in (1, 5, 20):
         codes = np.repeat([0, 1], n)
-        examples = Examples(make_inputs(rng, 0.5 * TRUTH, codes), codes)
-        space = fit_space(RANKED, part, reference, examples)
-        log_posterior = space.fit_maps()[0].evaluate(tested)
+        examples = Examples(make_inputs(rng, 0.5 * TRUTH, codes, d), codes)
+        learned = learn_correction(ClassModel(RANKED, part, reference, examples), examples)
+        log_posterior = learned.log_posterior.evaluate(tested)
         assert np.mean(log_posterior.argmax(axis=1) == labels) > alone - 0.02
-    assert np.mean(log_posterior.argmax(axis=1) == labels) > alone + 0.02
-    proba = 1 / (1 + np.exp(-np.abs(np.diff(log_posterior)[:, 0]) / space.temperature))
-    assert proba.mean() == pytest.approx(np.mean(log_posterior.argmax(axis=1) == labels), abs=0.06)
+    accuracy = np.mean(log_posterior.argmax(axis=1) == labels)
+    assert accuracy > alone + 0.02
+    proba = 1 / (1 + np.exp(-np.abs(np.diff(log_posterior)[:, 0]) / learned.temperature))
+    assert proba.mean() == pytest.approx(accuracy, abs=0.06)
 
 
 def test_a_permutation_of_classes_changes_nothing_else():
@@ -204,18 +206,14 @@ def test_a_permutation_of_classes_changes_nothing_else():
     def fit(weights, permute, codes):
         def move(inputs):
             f = inputs.f[:, permute]
-            return Inputs(f, rank_bonus(f))
+            return Inputs(f, rank_bonus(f), np.zeros((len(f), 0)))
 
-        part = fit_linear_part(weights)
-        part = LinearMap(part.slopes, part.rank_slopes, np.zeros((2, 0)), part.offsets)
         inputs = move(reference)
-        space = fit_space(
-            weights,
-            part,
-            Reference(inputs, inputs.f.argmax(axis=1)),
-            Examples(move(examples), codes),
-        )
-        return space.fit_maps()[0].evaluate(inputs)
+        known = Reference(inputs, inputs.f.argmax(axis=1))
+        few = Examples(move(examples), codes)
+        return learn_correction(
+            ClassModel(weights, as_map(weights), known, few), few
+        ).log_posterior.evaluate(inputs)
 
     one = fit(RANKED, np.arange(6), codes)
     other = fit(RANKED[new][:, order], order, new[codes])

@@ -20,7 +20,7 @@ def draw(rng, centers, n):
     x = centers[codes] + rng.normal(size=(n, C))
     x = x - x.mean(axis=1, keepdims=True)
     f = x / x.std(axis=1, keepdims=True)
-    return Inputs(f, rank_bonus(f)), codes
+    return Inputs(f, rank_bonus(f), np.zeros((n, 0))), codes
 
 
 def fit(rng, n, budget, *, with_labels=True, examples=None):
@@ -118,7 +118,8 @@ def test_an_input_of_a_batch_is_new_as_far_as_its_log_odds_are_more_frequent():
 
 def test_uncertain_points_count_by_their_purity():
     x, proba = np.eye(3), np.array([[1.0, 0], [0.5, 0.2], [0.5, 0]])
-    groups = Groups.expect(x, proba)
+    nothing = Groups.collect(np.zeros((0, 3)), np.zeros(0, int), 2)
+    groups = nothing.plus(x, proba)
     np.testing.assert_allclose(groups.counts, [1.5, 0.04])
     np.testing.assert_allclose(groups.means, [[0.5, 0.25, 0.25], [0, 1, 0]])
 

@@ -1,8 +1,9 @@
 r"""Means of classes: what a reference, the rankings and labelled examples say of them together.
 
-An input x (its scores, and its features if there are any) is the mean of its class plus noise with
-the covariance S, the same for all classes. All means are those of a posterior distribution: each is
-shrunk towards what is known beforehand, by the inputs of its class.
+An input has points of one or two kinds: its scores, and its features. Each kind has a model of its
+own (`Space`). A point x is the mean of its class plus noise with the covariance S, the same for all
+classes. All means are those of a posterior distribution: each is shrunk towards what is known
+beforehand, by the inputs of its class.
 
 - *Seen classes.* A seen class has a high score of its own, a e_c; inputs of a reference that the
   classifier assigns to it tell the rest. The variance of this rest is measured by the products of
@@ -16,7 +17,8 @@ The log-likelihood of a class with the mean m is then linear in x:
 .. math:: v(x, m) = t (x P m - \tfrac12 m P m)
 
 with the precision P of an input about an uncertain mean. The factor t calibrates: the values of a
-class vary over inputs of other classes as much as by the model. `fit_correction` is a logistic
+class vary over inputs of other classes as much as by the model. Features and scores repeat each
+other, so the log-likelihood is a weighted mean over both kinds. `fit_correction` is a logistic
 regression of what is left.
 """
 
@@ -43,8 +45,8 @@ EXPLAINED = 0.225, 0.375
 as shares of ρ of the seen classes."""
 SLOPE_STD = 0.5
 """The standard deviation of the factor of the rankings' means, see `measure_slope`."""
-FEATURE_SHARE = 0.5
-"""The share of features in the squared length of a point, with many examples."""
+FEATURE_WEIGHT = 2 / 3
+"""The weight of features in the log-likelihood, where they tell new classes from each other."""
 RANKING_EXAMPLES = 5.0
 """The log-posterior by the rankings has the weight k / (k + n) beside n examples per class: the
 means know the rankings as well."""
@@ -58,51 +60,78 @@ N_FOLDS = 5
 TINY = 1e-12
 
 
-class Usual(NamedTuple):
-    """How inputs become points x: what is subtracted, divided by, and the weight of features.
+# ---- Inputs, and linear functions of them
 
-    Attributes
-    ----------
-    mean, std : ndarray of shape (C,)
-        Of each standardised score over a reference.
-    n_features : int
-    feature_weight : float
-        From 0 to 1: squared, the share of features in the squared length of x.
+
+class Inputs(NamedTuple):
+    """Inputs as columns: standardised scores, their rank bonus, and features of length 1.
+
+    Without features, there are 0 columns of them.
     """
 
-    mean: Floats
-    std: Floats
-    n_features: int
-    feature_weight: float = 0.0
+    f: Floats
+    bonus: Floats
+    features: Floats
 
-    @classmethod
-    def measure(cls, f: Floats | None, C: int, n_features: int, share: float) -> Self:
-        """Return what is usual over a reference ``f``, or without one if it is None."""
-        if f is None:
-            return cls(np.zeros(C), np.ones(C), n_features, share**0.5)
-        std = f.std(axis=0)
-        return cls(f.mean(axis=0), np.where(std > TINY**0.5, std, 1.0), n_features, share**0.5)
+    def take(self, rows: NDArray[np.bool_] | Codes) -> Inputs:
+        """Return some of the inputs."""
+        return Inputs(*(part[rows] for part in self))
 
-    def embed(self, f: Floats, features: Floats | None) -> Floats:
-        """Return inputs as points: standardised scores, and features of length 1."""
-        x = (f - self.mean) / self.std / np.sqrt(f.shape[1])
-        if features is None or self.feature_weight == 0:
-            return np.asarray(x)
-        weight = self.feature_weight
-        return np.hstack([np.sqrt(1 - weight**2) * x, weight * features])
+    def plus(self, other: Inputs) -> Inputs:
+        """Return these inputs and others, which have the same columns."""
+        return Inputs(*map(np.concatenate, zip(self, other, strict=True)))
 
-    def unfold(self, slopes: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return slopes of standardised scores, of features of length 1, and offsets."""
-        C, weight = len(self.mean), self.feature_weight
-        of_scores = slopes[:, :C] * np.sqrt((1 - weight**2) / C) / self.std
-        of_features = weight * slopes[:, C:]
-        if weight == 0:
-            of_features = np.zeros((len(slopes), self.n_features))
-        return of_scores, of_features, offsets - of_scores @ self.mean
+
+class LinearMap(NamedTuple):
+    """Linear functions of inputs, one per class: slopes of each kind of column, and offsets."""
+
+    slopes: Floats
+    rank_slopes: Floats
+    feature_slopes: Floats
+    offsets: Floats
+
+    def evaluate(self, inputs: Inputs) -> Floats:
+        """Return the values, with one row per input."""
+        total = inputs.f @ self.slopes.T + self.offsets
+        if self.rank_slopes.size:
+            total += inputs.bonus @ self.rank_slopes.T
+        if self.feature_slopes.size:
+            total += inputs.features @ self.feature_slopes.T
+        return total
+
+    def plus(self, other: LinearMap, factors: Floats) -> LinearMap:
+        """Return these functions plus others, each of which is multiplied by a factor."""
+        return LinearMap(
+            *(mine + (theirs.T * factors).T for mine, theirs in zip(self, other, strict=True))
+        )
+
+
+class Reference(NamedTuple):
+    """Inputs of seen classes: columns, and the classes that the classifier predicts for them."""
+
+    inputs: Inputs
+    predicted: Codes
+
+
+class Examples(NamedTuple):
+    """Inputs of new classes, and their classes."""
+
+    inputs: Inputs
+    codes: Codes
+
+
+class Unlabelled(NamedTuple):
+    """Inputs of a batch, and the probability that each is of each new class."""
+
+    inputs: Inputs
+    proba: Floats
+
+
+# ---- The points of classes
 
 
 class Groups(NamedTuple):
-    """Sums of points over classes: all that the means of classes depend on."""
+    """Sums of points over classes, and of their squared lengths: all that means depend on."""
 
     counts: Floats
     sums: Floats
@@ -110,7 +139,7 @@ class Groups(NamedTuple):
 
     @classmethod
     def collect(cls, x: Floats, codes: Codes, n_classes: int) -> Self:
-        """Return the number, the sum and the sum of squared lengths of the points of each class."""
+        """Return the sums over the points of each class."""
         sums = np.zeros((n_classes, x.shape[1]))
         np.add.at(sums, codes, x)
         counts, squares = (
@@ -119,20 +148,16 @@ class Groups(NamedTuple):
         )
         return cls(counts, sums, squares)
 
-    @classmethod
-    def expect(cls, x: Floats, proba: Floats) -> Self:
-        """Return what points of uncertain classes tell, given the probabilities of these.
+    def plus(self, x: Floats, proba: Floats) -> Self:
+        """Return the sums over these points and others, whose classes are uncertain.
 
         The number of points of a class is multiplied by their mean probability (their purity), each
         weighed by its own: 10 points that are of the class with probability .1 count as .1 point.
         """
         size = proba.sum(axis=0)
         purity = np.vecdot(proba.T, proba.T) / np.maximum(size, TINY)
-        return cls(purity * size, purity[:, None] * (proba.T @ x), np.zeros(len(size)))
-
-    def plus(self, other: Self) -> Self:
-        """Return the sums over both."""
-        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        sums = self.sums + purity[:, None] * (proba.T @ x)
+        return self._replace(counts=self.counts + purity * size, sums=sums)
 
     @property
     def means(self) -> Floats:
@@ -148,48 +173,148 @@ class Groups(NamedTuple):
         return float((pairs / (self.counts * (self.counts - 1))[many]).mean())
 
 
-class Noise(NamedTuple):
-    """The noise within classes, and the variance of all inputs.
+class ClassMeans(NamedTuple):
+    """The means of new classes, and the precision of an input about an uncertain mean.
+
+    ``slope`` says how well the rankings explain the examples (see `measure_slope`).
+    """
+
+    new: Floats
+    precision: Floats
+    slope: float = 1.0
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where one kind of column places the seen classes, along the axes of the noise within classes.
 
     Attributes
     ----------
-    axes : ndarray of shape (d, d)
-        Its principal axes, as columns.
+    center : ndarray of shape (d,)
+        Of the columns.
+    rotation : ndarray of shape (d, d)
+        From columns to points.
     variance : ndarray of shape (d,)
-        Its variance along each of them.
+        Of the noise.
+    signal : float
+        ρ of the seen classes.
+    seen : ndarray of shape (C, d)
+        These means.
     total : ndarray of shape (d, d), optional
-        The covariance of all inputs of a reference, in these axes.
+        The covariance of all inputs of a reference.
     """
 
-    axes: Floats
+    center: Floats
+    rotation: Floats
     variance: Floats
+    signal: float
+    seen: Floats
     total: Floats | None = None
 
-    @classmethod
-    def measure(cls, x: Floats, codes: Codes, means: Floats) -> Self:
-        """Return the noise of points about the means of their classes."""
-        n = len(x)
-        around = x - means[codes]
-        within = around.T @ around / max(n - len(np.unique(codes)), 1)
-        variance, axes = _find_axes(within, ISOTROPIC)
-        centered = (x - x.mean(axis=0)) @ axes
-        return cls(axes, variance, centered.T @ centered / n)
+    def place(self, columns: Floats) -> Floats:
+        """Return columns as points."""
+        return np.asarray((columns - self.center) @ self.rotation)
+
+    def unfold(self, slopes: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+        """Return slopes of points as those of columns, and the offsets."""
+        slopes = slopes @ self.rotation.T
+        return slopes, offsets - slopes @ self.center
 
     @classmethod
-    def expect(cls, x: Floats, codes: Codes) -> Self:
-        """Return the noise of examples alone; its shape counts as far as they can tell it."""
-        groups = Groups.collect(x, codes, int(codes.max()) + 1)
-        d, free = x.shape[1], len(x) - int((groups.counts > 0).sum())
-        around = x - groups.means[codes]
-        within = around.T @ around / max(free, 1)
+    def measure(cls, columns: Floats, codes: Codes, own: Floats) -> Self:
+        """Return the space of a reference.
+
+        Parameters
+        ----------
+        columns : ndarray of shape (n, d)
+        codes : ndarray of int
+            The predicted classes.
+        own : ndarray of shape (C, d)
+            The direction of the score of each seen class; zeros for features.
+        """
+        n, d = columns.shape
+        center, scale = columns.mean(axis=0), np.ones(d)
+        if own.any():
+            std = columns.std(axis=0)
+            scale = 1 / np.where(std > TINY**0.5, std, 1.0) / np.sqrt(d)
+        x = (columns - center) * scale
+        around = x - Groups.collect(x, codes, len(own)).means[codes]
+        within = around.T @ around / max(n - len(np.unique(codes)), 1)
+        variance, axes = find_axes(within, ISOTROPIC)
+        points = x @ axes
+        means, signal = fit_seen_means(
+            Groups.collect(points, codes, len(own)), variance, own @ axes
+        )
+        total = points.T @ points / n
+        return cls(center, scale[:, None] * axes, variance, signal, means, total)
+
+    @classmethod
+    def expect(cls, columns: Floats, codes: Codes, own: Floats) -> Self:
+        """Return the space without a reference, of examples of new classes.
+
+        Only the own score of a seen class is high. The shape of the noise counts as far as the
+        examples can tell it.
+        """
+        d = columns.shape[1]
+        scale = 1 / np.sqrt(d) if own.any() else 1.0
+        groups = Groups.collect(columns, codes, int(codes.max()) + 1)
+        free = len(codes) - int((groups.counts > 0).sum())
+        around = columns - groups.means[codes]
+        within = around.T @ around
         size = np.trace(within)
         shape = within / size if size > TINY else np.eye(d) / d
         told = free / (free + d)
-        variance, axes = _find_axes((1 - SIGNAL) * shape, 1 - (1 - ISOTROPIC) * told)
-        return cls(axes, variance)
+        variance, axes = find_axes((1 - SIGNAL) * shape, 1 - (1 - ISOTROPIC) * told)
+        seen = np.sqrt(SIGNAL) * own @ axes
+        return cls(np.zeros(d), scale * axes, variance, SIGNAL, seen)
+
+    def fit_new_means(self, weights: Floats, examples: Groups, batch: Groups | None) -> ClassMeans:
+        """Return the means of the new classes by their rankings, and by their points.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (L, C)
+            W; a row of zeros for a class without rankings.
+        examples : Groups
+        batch : Groups, optional
+            The same with the points of a batch, whose classes are uncertain. What these tell of a
+            class is by its rankings, so they cannot judge them.
+        """
+        v, n, d = self.variance, examples.counts[:, None], len(self.variance)
+        explained, rest = (share * self.signal for share in EXPLAINED)
+        total = weights.sum(axis=1, keepdims=True)
+        prior = weights / np.where(total > TINY, total, np.inf) @ self.seen
+        length = np.linalg.norm(prior, axis=1, keepdims=True)
+        prior *= np.sqrt(explained) / np.where(length > TINY, length, np.inf)
+        slope = measure_slope(prior, examples.means, n / (n * rest / d + v))
+        prior *= slope
+        known = examples if batch is None else batch
+        n, observed = known.counts[:, None], known.means
+        unexplained = explained * max(0.0, 1 - slope**2)
+        residual = np.where(length > TINY, rest + unexplained, rest + explained) / d
+        tells = n / (n * residual + v)
+        shift = (tells * (observed - prior)).sum(axis=0) / (d / rest + tells.sum(axis=0))
+        gain = n * residual / (n * residual + v)
+        new = prior + shift + gain * np.where(n > 0, observed - prior - shift, 0.0)
+        precision = 1 / (v + (residual * v / (v + n * residual)).mean(axis=0))
+        return ClassMeans(new, precision, slope)
+
+    def calibrate(self, means: ClassMeans, points: Floats, codes: Codes) -> float:
+        """Return t: log-odds are calibrated if their variance is the distance of their means."""
+        directions = means.new * means.precision
+        distance = np.vecdot(means.new, directions)
+        if self.total is not None:
+            spread = np.vecdot(directions @ self.total, directions)
+        else:
+            # The variance over examples of other classes.
+            others = codes[:, None] != np.arange(len(directions))
+            if not others.any():
+                return 1.0
+            spread = np.full(len(directions), (points @ directions.T)[others].var())
+        return float(distance.sum() / max(spread.sum(), TINY))
 
 
-def _find_axes(covariance: Floats, isotropic: float) -> tuple[Floats, Floats]:
+def find_axes(covariance: Floats, isotropic: float) -> tuple[Floats, Floats]:
     """Return variances and principal axes of a covariance that is shrunk to a sphere."""
     d = len(covariance)
     shrunk = (1 - isotropic) * covariance
@@ -197,93 +322,26 @@ def _find_axes(covariance: Floats, isotropic: float) -> tuple[Floats, Floats]:
     return np.linalg.eigh(shrunk)
 
 
-class SeenMeans(NamedTuple):
-    """The means of the seen classes, in the axes of the noise; ``signal`` is ρ."""
-
-    means: Floats
-    signal: float
-
-
-class ClassMeans(NamedTuple):
-    """The means of seen and of new classes along the axes of the noise, and the precision.
-
-    ``slope`` says how well the rankings explain the examples (see `measure_slope`).
-    """
-
-    seen: Floats
-    new: Floats
-    precision: Floats
-    slope: float = 1.0
-
-
-def fit_seen_means(groups: Groups, noise: Noise, n_classes: int) -> SeenMeans:
-    """Return the means of the seen classes by the inputs that are assigned to them.
+def fit_seen_means(groups: Groups, variance: Floats, own: Floats) -> tuple[Floats, float]:
+    """Return the means of the seen classes by the inputs that are assigned to them, and ρ.
 
     Parameters
     ----------
     groups : Groups
-        Of a reference, by the predicted classes.
-    noise : Noise
-    n_classes : int
-        The first coordinates of a point are the scores of the seen classes.
+        Of a reference, by the predicted classes, along the axes of the noise.
+    variance : ndarray of shape (d,)
+        Of the noise.
+    own : ndarray of shape (C, d)
+        The direction of the score of each seen class; zeros for features.
     """
-    C, d = n_classes, len(noise.axes)
-    common, many = groups.common(), groups.counts > 1
+    means, n, many = groups.means, groups.counts[:, None], groups.counts > 1
+    common = groups.common()
     rho = SIGNAL if common is None else float(np.clip(common, 0.02, 0.95))
-    means = groups.means
-    own = float(means[many, np.flatnonzero(many)].mean()) if many.any() else np.sqrt(rho)
-    expected = own * noise.axes[:C]
-    residual = max(rho - own**2, 0.05 * rho) / d
-    n = groups.counts[:, None]
-    gain = n * residual / (n * residual + noise.variance)
-    return SeenMeans(expected + gain * np.where(n > 0, means @ noise.axes - expected, 0.0), rho)
-
-
-def expect_seen_means(n_classes: int, noise: Noise) -> SeenMeans:
-    """Return the means of the seen classes without a reference: only their own scores are high."""
-    return SeenMeans(np.sqrt(SIGNAL) * noise.axes[:n_classes], SIGNAL)
-
-
-def fit_new_means(
-    seen: SeenMeans,
-    noise: Noise,
-    weights: Floats,
-    examples: Groups,
-    unlabelled: Groups | None = None,
-) -> ClassMeans:
-    """Return the means of the new classes by their rankings and examples.
-
-    Parameters
-    ----------
-    seen : SeenMeans
-    noise : Noise
-    weights : ndarray of shape (L, C)
-        W; a row of zeros for a class without rankings.
-    examples : Groups
-    unlabelled : Groups, optional
-        Of uncertain classes.
-    """
-    d, v, n = len(noise.axes), noise.variance, examples.counts[:, None]
-    explained, rest = (share * seen.signal for share in EXPLAINED)
-    total = weights.sum(axis=1, keepdims=True)
-    prior = weights / np.where(total > TINY, total, np.inf) @ seen.means
-    length = np.linalg.norm(prior, axis=1, keepdims=True)
-    prior *= np.sqrt(explained) / np.where(length > TINY, length, np.inf)
-    # What a batch tells of a class is by its rankings, so it cannot judge these.
-    slope = measure_slope(prior, examples.means @ noise.axes, n / (n * rest / d + v))
-    prior *= slope
-    if unlabelled is not None:
-        examples = examples.plus(unlabelled)
-        n = examples.counts[:, None]
-    observed = examples.means @ noise.axes
-    unexplained = explained * max(0.0, 1 - slope**2)
-    residual = np.where(length > TINY, rest + unexplained, rest + explained) / d
-    tells = n / (n * residual + v)
-    shift = (tells * (observed - prior)).sum(axis=0) / (d / rest + tells.sum(axis=0))
-    gain = n * residual / (n * residual + v)
-    new = prior + shift + gain * np.where(n > 0, observed - prior - shift, 0.0)
-    precision = 1 / (v + (residual * v / (v + n * residual)).mean(axis=0))
-    return ClassMeans(seen.means, new, precision, slope)
+    high = np.vecdot(means, own)[many].mean() if many.any() else np.sqrt(rho)
+    expected = high * own
+    residual = max(rho - high**2 * own.any(), 0.05 * rho) / len(variance)
+    gain = n * residual / (n * residual + variance)
+    return expected + gain * np.where(n > 0, means - expected, 0.0), rho
 
 
 def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
@@ -309,7 +367,169 @@ def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
     return float(np.clip(slope, 0.0, 1.5))
 
 
-def assign_folds(codes: Codes, n_folds: int = N_FOLDS) -> Codes:
+# ---- New classes, from all that is known
+
+
+@dataclass(frozen=True)
+class ClassModel:
+    """Log-likelihoods of all classes, from all that is known.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (L, C)
+        Of the rankings.
+    part : LinearMap
+        The log-posteriors by the rankings.
+    reference : Reference, optional
+    examples : Examples, optional
+        One of the two is needed.
+    unlabelled : Unlabelled, optional
+        Inputs that may be of new classes.
+    feature_weight : float
+        The weight of features, if there are any.
+    trust : float
+        From 0 to 1, a factor of the weight of the rankings.
+    """
+
+    weights: Floats
+    part: LinearMap
+    reference: Reference | None
+    examples: Examples | None
+    unlabelled: Unlabelled | None = None
+    feature_weight: float = FEATURE_WEIGHT
+    trust: float = 1.0
+
+    @cached_property
+    def kinds(self) -> dict[str, float]:
+        """The kinds of columns, with their weights."""
+        if not self.part.feature_slopes.shape[1]:
+            return {"f": 1.0}
+        return {"f": 1 - self.feature_weight, "features": self.feature_weight}
+
+    @cached_property
+    def spaces(self) -> dict[str, Space]:
+        """The space of each kind of columns."""
+        C = self.weights.shape[1]
+        found = {}
+        for kind in self.kinds:
+            known, fit = self.reference, Space.measure
+            if known is None:
+                known, fit = self.examples, Space.expect
+            columns = getattr(known.inputs, kind)
+            own = np.eye(C) if kind == "f" else np.zeros((C, columns.shape[1]))
+            found[kind] = fit(columns, known[1], own)
+        return found
+
+    @property
+    def codes(self) -> Codes:
+        """The classes of the examples."""
+        return np.zeros(0, np.intp) if self.examples is None else self.examples.codes
+
+    @cached_property
+    def points(self) -> dict[str, Floats]:
+        """The examples as points of each space."""
+        if self.examples is None:
+            return {kind: np.zeros((0, len(s.variance))) for kind, s in self.spaces.items()}
+        return {k: s.place(getattr(self.examples.inputs, k)) for k, s in self.spaces.items()}
+
+    @cached_property
+    def means(self) -> dict[str, ClassMeans]:
+        """The means of the new classes in each space."""
+        found = {}
+        for kind, space in self.spaces.items():
+            groups = Groups.collect(self.points[kind], self.codes, len(self.weights))
+            batch = None
+            if self.unlabelled is not None:
+                columns = getattr(self.unlabelled.inputs, kind)
+                batch = groups.plus(space.place(columns), self.unlabelled.proba)
+            found[kind] = space.fit_new_means(self.weights, groups, batch)
+        return found
+
+    @property
+    def ranking_share(self) -> float:
+        """The weight of the log-posterior by the rankings."""
+        return (
+            self.trust * RANKING_EXAMPLES / (RANKING_EXAMPLES + len(self.codes) / len(self.weights))
+        )
+
+    def fit_maps(self, factor: float = 1.0) -> tuple[LinearMap, LinearMap]:
+        """Return log-likelihoods of the new and of the seen classes, times a factor."""
+        slopes: list[dict[str, Floats]] = [{}, {}]
+        offsets = [np.zeros(n) for n in self.weights.shape]
+        for kind, space in self.spaces.items():
+            means = self.means[kind]
+            scale = factor * self.kinds[kind]
+            scale *= space.calibrate(means, self.points[kind], self.codes)
+            for i, m in enumerate((means.new, space.seen)):
+                along = scale * m * means.precision
+                slopes[i][kind], offset = space.unfold(along, -0.5 * np.vecdot(along, m))
+                offsets[i] += offset
+        new, seen = (self._map(*each) for each in zip(slopes, offsets, strict=True))
+        return new, seen
+
+    def _map(self, slopes: dict[str, Floats], offsets: Floats) -> LinearMap:
+        L, d = len(offsets), self.part.feature_slopes.shape[1]
+        features = slopes.get("features", np.zeros((L, d)))
+        return LinearMap(slopes["f"], np.zeros_like(slopes["f"]), features, offsets)
+
+    def correct(self, slopes: Floats) -> LinearMap:
+        """Return linear functions of the points of all kinds, side by side, as those of columns."""
+        found, offsets, start = {}, np.zeros(len(slopes)), 0
+        for kind, space in self.spaces.items():
+            d = len(space.variance)
+            own = np.sqrt(self.kinds[kind]) * slopes[:, start : start + d]
+            found[kind], offset = space.unfold(own, np.zeros(len(slopes)))
+            offsets, start = offsets + offset, start + d
+        return self._map(found, offsets)
+
+
+class Learned(NamedTuple):
+    """Log-posteriors of new classes that examples have corrected, and their temperature."""
+
+    log_posterior: LinearMap
+    temperature: float
+    trust: float
+
+
+def learn_correction(model: ClassModel, examples: Examples) -> Learned:
+    """Learn from examples what the means leave, leaving some of the examples out in turn.
+
+    It tells new classes from each other. Whether an input is new, the means tell better.
+    """
+    codes, L = examples.codes, len(model.weights)
+    has, counts = np.unique(codes, return_counts=True)
+    if len(has) == L:
+        # Rankings that the examples contradict hardly count. Without examples, a class has no more.
+        model = replace(model, trust=min(model.means["f"].slope, 1.0))
+    # No example is left out of one per class: the factors would be smaller by half.
+    a = b = FACTORS[0] / (1 if counts.max() > 1 else 2)
+    correction = np.zeros((L, 1))
+    if len(has) > 1 and counts.max() > 1:
+        fold, shape = assign_folds(codes), (len(codes), L)
+        by_rankings, by_means = np.zeros(shape), np.zeros(shape)
+        for j in range(N_FOLDS):
+            left = fold == j
+            inputs, rest = examples.inputs.take(left), examples.inputs.take(~left)
+            kept = replace(model, examples=Examples(rest, codes[~left]))
+            if model.reference is not None:
+                kept.__dict__["spaces"] = model.spaces
+            by_rankings[left] = model.part.evaluate(inputs) * kept.ranking_share
+            by_means[left] = kept.fit_maps()[0].evaluate(inputs)
+        # Classes without examples cannot be the correct ones.
+        own = np.searchsorted(has, codes)
+        by_rankings, by_means = by_rankings[:, has], by_means[:, has]
+        a, b = fit_factors(by_rankings, by_means, own)
+        points = [np.sqrt(model.kinds[kind]) * x for kind, x in model.points.items()]
+        found = fit_correction(np.hstack(points), own, a * by_rankings + b * by_means) / a
+        correction = np.zeros((L, found.shape[1]))
+        correction[has] = found
+    new = model.fit_maps(b / a)[0].plus(model.part, np.full(L, model.ranking_share))
+    if correction.any():
+        new = new.plus(model.correct(correction), np.ones(L))
+    return Learned(new, 1 / a, model.trust)
+
+
+def assign_folds(codes: Codes) -> Codes:
     """Return a fold for each input, so that the inputs of a class are in different folds.
 
     Classes are taken in the order of their first inputs, whatever their names are.
@@ -317,7 +537,7 @@ def assign_folds(codes: Codes, n_folds: int = N_FOLDS) -> Codes:
     _, first, number = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first[number], kind="stable")
     fold = np.empty_like(codes)
-    fold[order] = np.arange(len(codes)) % n_folds
+    fold[order] = np.arange(len(codes)) % N_FOLDS
     return fold
 
 
@@ -349,234 +569,6 @@ def fit_correction(x: Floats, codes: Codes, log_posterior: Floats) -> Floats:
 
     found = minimize(loss, np.zeros(L * len(scale)), jac=True, method="L-BFGS-B").x
     return np.asarray(found.reshape(L, -1) @ axes)
-
-
-# ---- New classes, from all that is known
-
-
-class Inputs(NamedTuple):
-    """Inputs as columns: standardised scores, their rank bonus, and features of length 1."""
-
-    f: Floats
-    bonus: Floats
-    features: Floats | None = None
-
-    def take(self, rows: NDArray[np.bool_] | Codes) -> Inputs:
-        """Return some of the inputs."""
-        features = None if self.features is None else self.features[rows]
-        return Inputs(self.f[rows], self.bonus[rows], features)
-
-    def plus(self, other: Inputs) -> Inputs:
-        """Return these inputs and others, which have the same columns."""
-        f, bonus = (np.concatenate([self[i], other[i]]) for i in (0, 1))
-        if self.features is None or other.features is None:
-            return Inputs(f, bonus)
-        return Inputs(f, bonus, np.concatenate([self.features, other.features]))
-
-
-class LinearMap(NamedTuple):
-    """Linear functions of inputs, one per class: slopes of each kind of column, and offsets."""
-
-    slopes: Floats
-    rank_slopes: Floats
-    feature_slopes: Floats
-    offsets: Floats
-
-    def evaluate(self, inputs: Inputs) -> Floats:
-        """Return the values, with one row per input."""
-        total = inputs.f @ self.slopes.T + self.offsets
-        if self.rank_slopes.size:
-            total = total + inputs.bonus @ self.rank_slopes.T
-        if inputs.features is not None and self.feature_slopes.size:
-            total = total + inputs.features @ self.feature_slopes.T
-        return np.asarray(total)
-
-    def plus(self, other: LinearMap, factors: Floats | float = 1.0) -> LinearMap:
-        """Return these functions plus others, each of which is multiplied by a factor."""
-        column = np.reshape(factors, (-1, 1))
-        return LinearMap(
-            *(
-                mine + (column if mine.ndim == 2 else np.ravel(factors)) * theirs
-                for mine, theirs in zip(self, other, strict=True)
-            )
-        )
-
-
-class Reference(NamedTuple):
-    """Inputs of seen classes: columns, and the classes that the classifier predicts for them."""
-
-    inputs: Inputs
-    predicted: Codes
-
-
-class Examples(NamedTuple):
-    """Inputs of new classes, and their classes."""
-
-    inputs: Inputs
-    codes: Codes
-
-
-class Unlabelled(NamedTuple):
-    """Inputs of a batch, and the probability that each is of each new class."""
-
-    inputs: Inputs
-    proba: Floats
-
-
-@dataclass(frozen=True)
-class Space:
-    """The points of all inputs, with the noise about the means of their classes.
-
-    ``trust``, from 0 to 1, is a factor of the weight of the rankings.
-    """
-
-    weights: Floats
-    part: LinearMap
-    usual: Usual
-    noise: Noise
-    reference: Groups | None
-    points: Floats
-    codes: Codes
-    unlabelled: Groups | None = None
-    correction: Floats | None = None
-    trust: float = 1.0
-    means_factor: float = 1.0
-    temperature: float = 1.0
-
-    @property
-    def examples(self) -> Groups:
-        """The examples of each class."""
-        return Groups.collect(self.points, self.codes, len(self.weights))
-
-    @cached_property
-    def means(self) -> ClassMeans:
-        """The means of all classes."""
-        C = self.weights.shape[1]
-        if self.reference is None:
-            seen = expect_seen_means(C, self.noise)
-        else:
-            seen = fit_seen_means(self.reference, self.noise, C)
-        return fit_new_means(seen, self.noise, self.weights, self.examples, self.unlabelled)
-
-    @property
-    def ranking_share(self) -> Floats:
-        """The weight of the log-posterior by the rankings, the same for all classes."""
-        counts = self.examples.counts
-        share = RANKING_EXAMPLES / (RANKING_EXAMPLES + counts.mean())
-        return np.full(len(counts), self.trust * share)
-
-    def fit_maps(self) -> tuple[LinearMap, LinearMap]:
-        """Return the log-posteriors of the new classes, and log-likelihoods of the seen ones."""
-        means = self.means
-        factor = self.means_factor * self._calibrate(means)
-        new, of_seen = (
-            self._unfold(factor * m * means.precision, m) for m in (means.new, means.seen)
-        )
-        if self.correction is not None:
-            new = new.plus(self._unfold_points(self.correction, np.zeros(len(self.weights))))
-        return new.plus(self.part, self.ranking_share), of_seen
-
-    def _calibrate(self, means: ClassMeans) -> float:
-        """Return t: log-odds are calibrated if their variance is the distance of their means."""
-        directions = means.new * means.precision
-        distance = np.vecdot(means.new, directions)
-        if self.noise.total is not None:
-            spread = np.vecdot(directions @ self.noise.total, directions)
-        else:
-            # The variance over examples of other classes.
-            values = self.points @ self.noise.axes @ directions.T
-            others = self.codes[:, None] != np.arange(len(self.weights))
-            if not others.any():
-                return 1.0
-            spread = np.full(len(directions), values[others].var())
-        return float(distance.sum() / max(spread.sum(), TINY))
-
-    def _unfold(self, slopes: Floats, means: Floats) -> LinearMap:
-        """Return log-likelihoods x · slopes - ½ mean · slopes, along the axes of the noise."""
-        return self._unfold_points(slopes @ self.noise.axes.T, -0.5 * np.vecdot(slopes, means))
-
-    def _unfold_points(self, slopes: Floats, offsets: Floats) -> LinearMap:
-        of_scores, of_features, offsets = self.usual.unfold(slopes, offsets)
-        return LinearMap(of_scores, np.zeros_like(of_scores), of_features, offsets)
-
-
-def fit_space(
-    weights: Floats,
-    part: LinearMap,
-    reference: Reference | None,
-    examples: Examples | None,
-    unlabelled: Unlabelled | None = None,
-) -> Space:
-    """Return where the inputs of all classes lie.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (L, C)
-        Of the rankings.
-    part : LinearMap
-        The log-posteriors by the rankings.
-    reference : Reference, optional
-    examples : Examples, optional
-        One of the two is needed.
-    unlabelled : Unlabelled, optional
-        Inputs that may be of new classes.
-    """
-    C, n_features = weights.shape[1], part.feature_slopes.shape[1]
-    share = 0.0
-    if examples is not None and examples.inputs.features is not None:
-        # With few examples of each class, features hardly tell what is noise.
-        mean_size = len(examples.codes) / len(np.unique(examples.codes))
-        share = FEATURE_SHARE * mean_size / (mean_size + 1)
-    f = None if reference is None else reference.inputs.f
-    usual = Usual.measure(f, C, n_features, share)
-    points, codes = np.zeros((0, C + n_features * (share > 0))), np.zeros(0, np.intp)
-    if examples is not None:
-        points, codes = usual.embed(*examples.inputs[::2]), examples.codes
-    if reference is None:
-        groups, noise = None, Noise.expect(points, codes)
-    else:
-        x = usual.embed(*reference.inputs[::2])
-        groups = Groups.collect(x, reference.predicted, C)
-        noise = Noise.measure(x, reference.predicted, groups.means)
-    expected = None
-    if unlabelled is not None:
-        expected = Groups.expect(usual.embed(*unlabelled.inputs[::2]), unlabelled.proba)
-    return Space(weights, part, usual, noise, groups, points, codes, expected)
-
-
-def learn_correction(space: Space, examples: Examples) -> Space:
-    """Learn from examples what the means leave, leaving some of the examples out in turn.
-
-    It tells new classes from each other. Whether an input is new, the means tell better.
-    """
-    counts, codes = space.examples.counts, space.codes
-    has = np.flatnonzero(counts)
-    if len(has) == len(counts):
-        # Rankings that the examples contradict hardly count. Without examples, a class has no more.
-        space = replace(space, trust=min(space.means.slope, 1.0))
-    if len(has) < 2:
-        return replace(space, temperature=1 / FACTORS[0])
-    if counts.max() < 2:
-        # The rankings do not know the only example of a class, so it can still judge them.
-        by_rankings = (space.part.evaluate(examples.inputs) * space.ranking_share)[:, has]
-        own = np.searchsorted(has, codes)
-        a, b = fit_factors(by_rankings, np.zeros_like(by_rankings), own)
-        return replace(space, means_factor=b / a, temperature=1 / a)
-    fold, shape = assign_folds(codes), (len(codes), len(counts))
-    by_rankings, by_means = np.zeros(shape), np.zeros(shape)
-    for j in range(N_FOLDS):
-        left = fold == j
-        inputs, points, known = examples.inputs.take(left), space.points[~left], codes[~left]
-        noise = space.noise if space.reference is not None else Noise.expect(points, known)
-        kept = replace(space, points=points, codes=known, noise=noise)
-        by_rankings[left] = space.part.evaluate(inputs) * kept.ranking_share
-        by_means[left] = kept.fit_maps()[0].evaluate(inputs) - by_rankings[left]
-    # Classes without examples cannot be the correct ones.
-    own, by_rankings, by_means = np.searchsorted(has, codes), by_rankings[:, has], by_means[:, has]
-    a, b = fit_factors(by_rankings, by_means, own)
-    correction = np.zeros((len(counts), space.points.shape[1]))
-    correction[has] = fit_correction(space.points, own, a * by_rankings + b * by_means) / a
-    return replace(space, correction=correction, means_factor=b / a, temperature=1 / a)
 
 
 def fit_factors(one: Floats, other: Floats, codes: Codes) -> tuple[float, float]:

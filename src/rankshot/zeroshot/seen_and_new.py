@@ -339,7 +339,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         arrays["together_features"] = self._usual_features
         for number, (decision, classes) in enumerate(together.parts):
             arrays[f"{PARTS[number]}_classes"] = classes.astype(float)
-            arrays[f"{PARTS[number]}_share"] = decision.ranking_share
+            arrays[f"{PARTS[number]}_share"] = np.array([decision.ranking_share])
             for name in MAPS:
                 for part, array in getattr(decision, name)._asdict().items():
                     arrays[f"{PARTS[number]}_{name}_{part}"] = array
@@ -364,7 +364,7 @@ class SeenAndNew(Predictor, BaseEstimator):
                     LinearMap(*(file.arrays[f"{at}_{name}_{part}"] for part in LinearMap._fields))
                     for name in MAPS
                 )
-                share = file.arrays[f"{at}_share"]
+                share = float(file.arrays[f"{at}_share"][0])
                 decision = Decision(new, seen, by_rankings, own, share)
                 parts.append((decision, file.arrays[f"{at}_classes"] > 0))
         *thresholds, none = file.arrays["together_thresholds"].tolist()

@@ -19,7 +19,7 @@ from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot import class_means
-from rankshot.zeroshot.class_means import Inputs, LinearMap, Reference, fit_space, learn_correction
+from rankshot.zeroshot.class_means import ClassModel, Inputs, LinearMap, Reference, learn_correction
 from rankshot.zeroshot.class_rankings import (
     DECAY,
     Orders,
@@ -344,10 +344,10 @@ class WeightedMean(Predictor, BaseEstimator):
             known = Reference(inputs, first_guesses(reference.values, reference.items))
         codes = np.searchsorted(self.classes_, labels)
         few = class_means.Examples(describe_inputs(table, usual), codes)
-        space = learn_correction(fit_space(self.listed_, part, known, few), few)
-        new, _ = space.fit_maps()
+        learned = learn_correction(ClassModel(self.listed_, part, known, few), few)
+        new = learned.log_posterior
         # The temperature divides all that the head says.
-        factor = head.temperature / space.temperature
+        factor = head.temperature / learned.temperature
         self._n_examples, self._n_shown = len(labels), len(np.unique(labels))
         self.head_ = replace(
             head,
@@ -427,7 +427,7 @@ def as_reference(reference: Scores | ArrayLike | Labelled, items: tuple[str, ...
 
 def describe_inputs(table: Scores, usual_features: Doubles) -> Inputs:
     """Standardised scores, their rank bonus, and features if there are any that are used."""
-    features = None
+    features = np.zeros((len(table), 0))
     if usual_features.size:
         d = 0 if table.features is None else table.features.shape[1]
         if d != usual_features.size:
