@@ -11,8 +11,6 @@ mean over draws.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -21,17 +19,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_share
+from rankshot.core.errors import format_share
 from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.earlier_version import Job, predict_earlier
 from reproduction.examples_table import ENOUGH_ERRORS, MOST_LOST
-from reproduction.result_tables import PAGE, ResultTable, write_section
-from reproduction.scored_tasks import DATA, Labels, ScoredTask, load_scored_tasks
+from reproduction.result_tables import ResultTable, write_section
+from reproduction.scored_tasks import Labels, ScoredTask, measure_tasks
 
 Ints = NDArray[np.intp]
-N_DRAWS = 10
 N_INPUTS = 30
 """Inputs of each class that occurs; twice as many of the most frequent class at most."""
 PRESENT = {"all": 1.0, "half": 0.5, "a quarter": 0.25}
@@ -222,28 +219,7 @@ def format_tables(cells: Sequence[Cell], n_draws: int, seconds: float) -> tuple[
 
 def main() -> None:
     """Measure all tasks, and write the section."""
-    parser = argparse.ArgumentParser(prog="python -m reproduction.batches", description=__doc__)
-    parser.add_argument("directory", type=Path, help="has cifar/features.npz and so on")
-    parser.add_argument("--data", nargs="+", choices=DATA, default=DATA)
-    parser.add_argument("--part", nargs="+", default=[], help="texts in the names of tasks")
-    parser.add_argument("--draws", type=int, default=N_DRAWS)
-    parser.add_argument("--old", type=Path, help="the source of version 0.3")
-    parser.add_argument("--page", type=Path, default=PAGE)
-    options = parser.parse_args()
-    cells: list[Cell] = []
-    try:
-        for dataset in options.data:
-            for task in load_scored_tasks(
-                dataset,
-                options.directory,
-                lambda text: print(text, file=sys.stderr),
-                tuple(options.part),
-            ):
-                for cell in measure(task, options.draws, options.old):
-                    cells.append(cell)
-                    print(cell, "!" * cell.breaks, flush=True)
-    except RankshotError as error:
-        sys.exit(str(error))
+    cells, options = measure_tasks("batches", __doc__, measure)
     tables = format_tables(cells, options.draws, time_large_batch())
     write_section(options.page, "batches", tables)
 

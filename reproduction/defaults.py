@@ -385,7 +385,7 @@ def list_numbers() -> tuple[Number, ...]:
                     "EXPLAINED[0]",
                     "EXPLAINED[1]",
                     "SLOPE_STD",
-                    "FEATURE_SHARE",
+                    "FEATURE_WEIGHT",
                     "RANKING_EXAMPLES",
                     "RIDGE",
                 ),

@@ -1,11 +1,10 @@
 """Rankings and labelled examples together, against each of them alone, on all data sets.
 
-``python -m reproduction.examples_table DIRECTORY`` prints the cells that break the rule as soon as
-they are there, and writes ``examples.json`` to ``reproduction-examples`` and the section of
-``docs/results/accuracies.md``. ``--data sounds`` measures one data set, ``--part held-out`` the
-tasks with this text in their names; ``--draws 3`` is quicker. ``--old FOLDER`` compares with
-version 0.3, whose source is in this folder. Settings may be chosen on the held-out seen classes
-only.
+``python -m reproduction.examples_table DIRECTORY`` prints each cell as soon as it is there, and
+writes a section of ``docs/results/accuracies.md``. ``--data sounds`` measures one data set,
+``--part held-out`` the tasks with this text in their names; ``--draws 3`` is quicker. ``--old
+FOLDER`` compares with version 0.3, whose source is in this folder. Settings may be chosen on the
+held-out seen classes only.
 
 The rule: rankings and examples together are never more than .01 and two standard errors below the
 best of rankings alone, nearest class mean and logistic regression.
@@ -13,12 +12,9 @@ best of rankings alone, nearest class mean and logistic regression.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,18 +24,16 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
-from rankshot.core.errors import RankshotError, format_share
-from rankshot.core.files import replace_file
+from rankshot.core.errors import format_share
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Scores, standardize_rows
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.earlier_version import Job, predict_earlier
-from reproduction.result_tables import PAGE, ResultTable, write_section
-from reproduction.scored_tasks import DATA, Labels, ScoredTask, load_scored_tasks
+from reproduction.result_tables import ResultTable, write_section
+from reproduction.scored_tasks import Labels, ScoredTask, measure_tasks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-N_DRAWS = 10
 MOST_TESTED = 1_500
 """Test inputs of a task in each draw."""
 MOST_LOST = 0.01
@@ -365,36 +359,12 @@ def format_tables(cells: Sequence[Cell], n_draws: int) -> tuple[ResultTable, ...
 
 
 def main() -> None:
-    """Measure all cells."""
-    parser = argparse.ArgumentParser(
-        prog="python -m reproduction.examples_table", description=__doc__
+    """Measure all cells, and write the section."""
+    cells, options = measure_tasks(
+        "examples_table",
+        __doc__,
+        lambda task, n_draws, old: Measurement(task, n_draws, old).cells(),
     )
-    parser.add_argument("directory", type=Path, help="has cifar/features.npz and so on")
-    parser.add_argument("--data", nargs="+", choices=DATA, default=DATA)
-    parser.add_argument("--part", nargs="+", default=[], help="texts in the names of tasks")
-    parser.add_argument("--draws", type=int, default=N_DRAWS)
-    parser.add_argument("--old", type=Path, help="the source of version 0.3")
-    parser.add_argument("-o", "--output", type=Path, default=Path("reproduction-examples"))
-    parser.add_argument("--page", type=Path, default=PAGE)
-    options = parser.parse_args()
-    cells: list[Cell] = []
-    options.output.mkdir(parents=True, exist_ok=True)
-    try:
-        for dataset in options.data:
-            for task in load_scored_tasks(
-                dataset,
-                options.directory,
-                lambda text: print(text, file=sys.stderr),
-                tuple(options.part),
-            ):
-                for cell in Measurement(task, options.draws, options.old).cells():
-                    cells.append(cell)
-                    if cell.breaks:
-                        print(cell, flush=True)
-                with replace_file(options.output / "examples.json") as stream:
-                    json.dump([asdict(cell) for cell in cells], stream)
-    except RankshotError as error:
-        sys.exit(str(error))
     write_section(options.page, "examples", format_tables(cells, options.draws))
 
 

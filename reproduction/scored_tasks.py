@@ -5,10 +5,13 @@ Each task has what `WeightedMean` takes: rankings, a reference, and scores with 
 
 from __future__ import annotations
 
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,7 @@ from reproduction.benchmark import Task, load_benchmark
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep, ClassifierCache
 from reproduction.data import describe_missing, find_folder, load_data
 from reproduction.paper_methods import rank_items
+from reproduction.result_tables import PAGE
 
 Labels = NDArray[np.str_]
 HELD_OUT = "held-out"
@@ -60,6 +64,9 @@ NETWORKS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 """Tasks that have scores and one panel only. Those of “outside” are reported, never chosen on."""
+N_DRAWS = 10
+MOST_MEASURED = 200, 1_600
+"""Inputs of each target, and of the reference, that tables of several draws use."""
 FILES = {"sounds": SOUND_SPLITS, **NETWORKS}
 DATA = (*TABLES, *NETWORKS)
 """All data sets."""
@@ -94,10 +101,18 @@ class ScoredTask:
         """Whether the targets are held-out seen classes, so that settings may be chosen here."""
         return HELD_OUT in self.name
 
-    def limit(self, n: int) -> ScoredTask:
-        """Keep at most ``n`` inputs of each target, and all of the reference."""
+    def limit(self, n: int, n_reference: int | None = None) -> ScoredTask:
+        """Keep at most ``n`` inputs of each target, and ``n_reference`` of the reference."""
         rows = sample_rows(self.labels, n)
-        return replace(self, scores=self.scores[rows], labels=self.labels[rows])
+        usual = np.sort(np.random.default_rng(0).permutation(len(self.reference))[:n_reference])
+        return replace(
+            self,
+            scores=self.scores[rows],
+            labels=self.labels[rows],
+            reference=self.reference[usual],
+            # They may be unknown.
+            reference_labels=self.reference_labels[usual[: len(self.reference_labels)]],
+        )
 
 
 def load_scored_tasks(
@@ -128,6 +143,43 @@ def load_scored_tasks(
             for setting in settings:
                 full = name if setting == LEAST_SQUARES else f"{name}, {setting}"
                 yield _score_task(full, setting, benchmark.name, task, announce)
+
+
+Measurement = TypeVar("Measurement")
+
+
+def measure_tasks(
+    program: str,
+    doc: str | None,
+    measure: Callable[[ScoredTask, int, Path | None], Iterator[Measurement]],
+    settings: tuple[str, ...] = (LEAST_SQUARES,),
+) -> tuple[list[Measurement], Namespace]:
+    """Measure all tasks, as the arguments of a program say; each measurement is printed.
+
+    A task has at most `MOST_MEASURED` inputs of each target and of the reference. ``measure``
+    takes a task, the number of draws, and the folder of the source of version 0.3, if there is one.
+    """
+    parser = ArgumentParser(prog=f"python -m reproduction.{program}", description=doc)
+    parser.add_argument("directory", type=Path, help="has cifar/features.npz and so on")
+    parser.add_argument("--data", nargs="+", choices=DATA, default=DATA)
+    parser.add_argument("--part", nargs="+", default=[], help="texts in the names of tasks")
+    parser.add_argument("--draws", type=int, default=N_DRAWS)
+    parser.add_argument("--old", type=Path, help="the source of version 0.3")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    options = parser.parse_args()
+    found = []
+    announce = partial(print, file=sys.stderr)
+    try:
+        for dataset in options.data:
+            for task in load_scored_tasks(
+                dataset, options.directory, announce, tuple(options.part), settings
+            ):
+                for each in measure(task.limit(*MOST_MEASURED), options.draws, options.old):
+                    found.append(each)
+                    print(each, flush=True)
+    except RankshotError as error:
+        sys.exit(str(error))
+    return found, options
 
 
 def _read_tasks(

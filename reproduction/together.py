@@ -7,8 +7,6 @@ budget by simulation. ``--old FOLDER`` compares with version 0.3, whose source i
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,16 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.scores import Scores, standardize_rows
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.earlier_version import Job, predict_earlier
-from reproduction.result_tables import PAGE, ResultTable, write_section
-from reproduction.scored_tasks import DATA, LEAST_SQUARES, Labels, ScoredTask, load_scored_tasks
+from reproduction.result_tables import ResultTable, write_section
+from reproduction.scored_tasks import LEAST_SQUARES, Labels, ScoredTask, measure_tasks
 
 Ints = NDArray[np.intp]
-N_DRAWS = 10
 N_EXAMPLES = (0, 1, 5)
 BUDGETS = (0.02, 0.05)
 MOST_INPUTS = 1_000
@@ -158,6 +154,9 @@ class Row(NamedTuple):
     n_examples: int
     outcomes: list[Outcome]
 
+    def __str__(self) -> str:
+        return f"{self.task} {self.n_examples} {self.mean('loss')} {self.mean('new')}"
+
     def mean(self, name: str) -> NDArray[np.float64]:
         """Return the mean of a field over draws."""
         return np.asarray(np.mean([getattr(one, name) for one in self.outcomes], axis=0))
@@ -176,7 +175,9 @@ class Row(NamedTuple):
 
 
 def measure_task(task: ScoredTask, n_draws: int, old: Path | None = None) -> Iterator[Row]:
-    """Yield the rows of a task."""
+    """Yield the rows of a task whose reference has labels."""
+    if not len(task.reference_labels):
+        return
     draws = [draw_inputs(task, seed) for seed in range(n_draws)]
     earlier: list[Any] = [None] * len(N_EXAMPLES) * n_draws
     if old is not None:
@@ -357,29 +358,7 @@ def format_tables(rows: Sequence[Row], n_draws: int) -> tuple[ResultTable, ...]:
 
 def main() -> None:
     """Measure all tasks, and write the sections."""
-    parser = argparse.ArgumentParser(prog="python -m reproduction.together", description=__doc__)
-    parser.add_argument("directory", type=Path, help="has cifar/features.npz and so on")
-    parser.add_argument("--data", nargs="+", choices=DATA, default=DATA)
-    parser.add_argument("--draws", type=int, default=N_DRAWS)
-    parser.add_argument("--old", type=Path, help="the source of version 0.3")
-    parser.add_argument("--page", type=Path, default=PAGE)
-    options = parser.parse_args()
-    rows: list[Row] = []
-    try:
-        for dataset in options.data:
-            for task in load_scored_tasks(
-                dataset,
-                options.directory,
-                lambda text: print(text, file=sys.stderr),
-                settings=(LEAST_SQUARES, "multiclass"),
-            ):
-                if not len(task.reference_labels):
-                    continue
-                for row in measure_task(task, options.draws, options.old):
-                    rows.append(row)
-                    print(row.task, row.n_examples, row.mean("loss"), row.mean("new"), flush=True)
-    except RankshotError as error:
-        sys.exit(str(error))
+    rows, options = measure_tasks("together", __doc__, measure_task, (LEAST_SQUARES, "multiclass"))
     write_section(options.page, "together", format_tables(rows, options.draws))
     write_section(options.page, "budget", [simulation_table()])
 
