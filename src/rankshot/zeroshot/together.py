@@ -46,10 +46,9 @@ SEEN_TEMPERATURE = 0.45
 THRESHOLD = 1.5
 """The threshold without a reference: on held-out seen classes, about .05 of all accuracy on seen
 classes is lost in the mean, and .01 to .10 on single data sets."""
-THRESHOLD_BY_BATCH = 0.5
-"""The threshold if a batch serves as the reference. The log-odds are calibrated then, but the means
-are those of both groups: at 0, .07 of all accuracy on seen classes is lost in the mean. It was
-chosen on eight tasks, new classes among them, not on held-out seen classes alone."""
+THRESHOLD_BY_BATCH = 0.25
+"""The threshold if a batch serves as the reference: the smallest of those tried with which at most
+.05 of all accuracy on held-out seen classes is lost in the mean, and .1 on single data sets."""
 FEATURE_WEIGHT = 1 / 6
 """The weight of features in the log-likelihood, where they tell new classes from seen ones. With
 more, fewer inputs of new classes are found within the budget."""
@@ -57,7 +56,7 @@ NEVER = 1e9
 """A threshold that no log-odds exceed."""
 N_FOLDS = 20
 """The reference is left out in this number of groups. A fit to fewer inputs is worse, so with fewer
-groups less than the budget is used."""
+groups less than the budget is used: five find .01 fewer inputs of held-out seen classes."""
 
 
 class Decision(NamedTuple):
