@@ -459,7 +459,7 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     "zeroshot.class_means.SIGNAL": "examples without a reference; all other numbers have one here",
     "zeroshot.together.THRESHOLD": "the threshold without a reference, on held-out seen classes",
-    "zeroshot.together.THRESHOLD_BY_BATCH": "the same where a batch takes the place of a reference: "
+    "zeroshot.together.THRESHOLD_BY_BATCH": "the same with a batch as the reference: "
     "-0.5, 0, 0.25, 0.5 and 1 lose .062, .041, .033, .025 and .014 of all accuracy on seen classes "
     "in the mean, .147, .106, .088, .070 and .039 on the lowest data set, and .207, .165, .143, "
     ".119 and .078 of the inputs of held-out classes are found (batches with as many of both)",
