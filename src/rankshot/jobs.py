@@ -16,7 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from multiprocessing import get_context, parent_process
@@ -639,9 +639,10 @@ def _find_score_type(
 ) -> str:
     """Return the type of the scores in the first part with rows, which must also fit the head."""
     fitted = head.inner.about.get("score_type")
-    problem: RankshotError | None = None
+    # Without stopping, the job lists the parts that are bad.
+    errors = [RankshotError] if on_error == "skip" else []
     for part in parts:
-        try:
+        with suppress(*errors):
             table = open_scores(part.source, allow_empty=True)
             name_by_columns(head, table, origin)
             if (first := next(table.batches(), None)) is None:
@@ -650,10 +651,4 @@ def _find_score_type(
                 require_score_type(first[1].columns, table, given, fitted, origin)
                 return str(fitted)
             return guess_score_type(first[1].columns, table) if given == AUTO else given
-        except RankshotError as error:
-            if on_error == "stop":
-                raise
-            problem = problem or error
-    if problem is not None:
-        raise problem
     return str(fitted or (LOGITS if given == AUTO else given))

@@ -401,7 +401,7 @@ def test_the_built_in_network_has_the_recorded_scores(tmp_path):
     write_photographs(tmp_path)
     found = rs.recognition.score("efficientnet-lite0", tmp_path)
     recorded = np.asarray(photos.scores.values, float)
-    assert found.ids.tolist() == photos.files.tolist()
+    assert found.ids.tolist() == photos.ids.tolist()
     assert np.abs(found.scores.values - recorded).max() < 0.05
     assert (found.scores.values.argmax(1) == recorded.argmax(1)).all()
     assert found.scores.features.shape == (12, 1280)

@@ -300,7 +300,10 @@ def open_run(folder: str | Path) -> Run:
         place = None
     seen = tuple(about["seen"])
     rankings = read_rankings(folder / RANKINGS, seen)
-    predicted = read_predictions(folder / PREDICTIONS)
+    predicted, head = read_predictions(folder / PREDICTIONS), load_head(folder / HEAD)
+    if [*predicted.targets] != head.classes_.tolist() or len(predicted) != len(ids):
+        rule = "has other inputs or classes than the run"
+        raise InputError("folder", str(folder / PREDICTIONS), rule, hint=AGAIN)
     return Run(
         folder,
         np.array(ids, object),
@@ -308,7 +311,7 @@ def open_run(folder: str | Path) -> Run:
         np.asarray(predicted.proba),
         Knowledge(rankings, pairs.get(REFERENCE), pairs.get(EXAMPLES), scores),
         Settings.from_json(about["settings"]),
-        load_head(folder / HEAD),
+        head,
         tuple(about["notes"]),
         about["forecast"],
         about["model"],
