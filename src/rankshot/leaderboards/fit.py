@@ -175,7 +175,7 @@ def leaderboard(
     }  # fmt: skip
 
     def make(part: Votes) -> Leaderboard:
-        board = _sort(_fit(part, model, ties, settings), min_votes)
+        board = _fit(part, model, ties, min_votes, settings)
         return board if anchors is None else _anchor(board, anchors)
 
     if category is None:
@@ -202,33 +202,6 @@ def _anchor(board: Leaderboard, anchors: Mapping[str, float]) -> Leaderboard:
     return replace(board, origin=board.origin + shift)
 
 
-def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
-    """Return a leaderboard, best first, of the items that have enough votes."""
-    votes = board.votes
-    if least is None:
-        least = min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
-    kept = np.flatnonzero(votes >= least)
-    if not kept.size:
-        raise InputError("min_votes", least, f"is more than the {votes.max():g} votes of any item")
-    values = board.log_worths[kept] - board.log_worths[kept].mean()
-    order = np.lexsort(([board.items[i] for i in kept], -values))
-    at = kept[order]
-    thin = (i for i in np.argsort(-votes, kind="stable") if votes[i] < least)
-    return replace(
-        board,
-        items=tuple(board.items[i] for i in at),
-        log_worths=values[order],
-        covariance=centre(board.covariance[np.ix_(at, at)]),
-        degrees=board.degrees[at],
-        votes=votes[at],
-        wins=board.wins[np.ix_(at, at)],
-        ties=board.ties[np.ix_(at, at)],
-        places=board.places[at],
-        one_sided=board.one_sided[at],
-        thin={board.items[i]: float(votes[i]) for i in thin},
-    )
-
-
 # ---- The fit
 
 
@@ -250,9 +223,13 @@ class Fitted(NamedTuple):
 
 
 def _fit(
-    votes: Votes, model: WorthModel | None, ties: Ties | None, settings: dict[str, Any]
+    votes: Votes,
+    model: WorthModel | None,
+    ties: Ties | None,
+    least: float | None,
+    settings: dict[str, Any],
 ) -> Leaderboard:
-    """Return a leaderboard of all items, as they come."""
+    """A leaderboard of the items that have at least so many votes, best first."""
     weight = float(require_one_subject(votes.rankings).weights.sum())
     if not np.all(votes.rankings.weights > 0):
         votes = votes.select(votes.rankings.weights > 0)
@@ -295,23 +272,32 @@ def _fit(
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
         for k, (name, value) in enumerate(zip(votes.names, values[C:], strict=False), C)
     }
+    if least is None:
+        least = min(FEW_VOTES, float(np.median(counts[counts > 0])) / 10)
+    kept = np.flatnonzero(counts >= least)
+    if not kept.size:
+        raise InputError("min_votes", least, f"is more than the {counts.max():g} votes of any item")
+    theta = values[:C] - values[kept].mean()
+    at = kept[np.lexsort(([items[i] for i in kept], -theta[kept]))]
+    square = np.ix_(at, at)
+    thin = (i for i in np.argsort(-counts, kind="stable") if counts[i] < least)
     return Leaderboard(
-        items=items,
-        log_worths=values[:C] - values[:C].mean(),
-        covariance=V[:C, :C],
-        degrees=degrees[:C],
-        votes=counts,
-        wins=wins,
-        ties=tied,
+        items=tuple(items[i] for i in at),
+        log_worths=theta[at],
+        covariance=centre(V[square]),
+        degrees=degrees[at],
+        votes=counts[at],
+        wins=wins[square],
+        ties=tied[square],
         weight=weight,
         counted="vote" if votes.are_pairs else "ranking",
         n_raters=n_raters,
         tie_parameter=found.tie_parameter,
         effects=effects,
-        thin={},
+        thin={items[i]: float(counts[i]) for i in thin},
         tests=tests,
-        places=np.arange(C),
-        one_sided=sides,
+        places=at,
+        one_sided=sides[at],
         warnings=tuple(filter(None, told)),
         categories={},
         source=votes,
