@@ -72,9 +72,7 @@ def test_numbers_of_any_type(value):
     ("bounds", "inside", "outside", "rule"),
     [
         ({"least": 0}, [0, 2.5, INF], [-1e-9, NAN], "0 or more"),
-        ({"above": 0}, [1e-300, INF], [0, -1, NAN], "positive"),
         ({"above": 0, "below": INF}, [5], [0, INF, NAN], "positive and finite"),
-        ({"least": 0, "below": INF}, [0, 5], [-1, INF, NAN], "0 or more and finite"),
         ({"above": 0, "most": 1}, [0.5, 1], [0, 1.1, NAN], "positive and at most 1"),
         ({"above": 0.5, "below": 1}, [0.6], [0.5, 1, NAN], "above 0.5 and below 1"),
     ],

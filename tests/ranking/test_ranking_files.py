@@ -1,6 +1,5 @@
 """Reading and writing rankings: JSON lines and PrefLib."""
 
-import errno
 import json
 from collections import Counter
 
@@ -10,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 
 from random_rankings import orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
-from rankshot.ranking import ranking_files as files
 from rankshot.ranking.ranking_files import read_source
 from refusals import refuses
 
@@ -76,12 +74,6 @@ def test_jsonl_by_hand(read):
         kind=["top", "subset", "top"],
     )
     assert value == expected.top(np.array([4, 2, 2]))
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_jsonl_passes_over_marks_and_blank_lines(read, end):
-    lines = ["\ufeff", " ", '{"ranking": ["a"]}', "\t", "", '  {"ranking": ["b"]}  ']
-    assert read(end.join(lines)).orders() == [["a"], ["b"]]
 
 
 # ---- Several portions
@@ -199,26 +191,6 @@ def test_preflib_is_written_as_preflib_writes_it(tmp_path):
         "5: 1,{2,3}\n"
         "3: 2\n"
     )
-
-
-# ---- Whole or not at all
-
-
-@pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt()])
-def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, tmp_path, failure):
-    old = tmp_path / "votes.jsonl"
-    old.write_text("old")
-
-    def fail(rankings, stream):
-        stream.write("half")
-        stream.flush()
-        raise failure
-
-    monkeypatch.setattr(files, "write_jsonl", fail)
-    with pytest.raises(type(failure)):
-        write_rankings(Rankings.from_orders([["new"]] * 3), old)
-    left = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert left == {"votes.jsonl": "old"}
 
 
 def test_preflib_incomplete_orders_are_read_as_subsets_if_asked(read):

@@ -121,15 +121,6 @@ def test_errors_name_the_line(tmp_path, text, options, parameter, value, line):
         read_rankings_of(path, **options)
 
 
-def test_what_is_not_a_table_is_refused(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "votes.parquet"
-    pandas.DataFrame({"winner": [["a"]], "loser": ["b"]}).to_parquet(path)
-    with refuses("column", "winner"):
-        read_rankings_of(path)
-
-
 # ---- Rows that cannot be read, copies, and who voted
 
 
@@ -291,19 +282,6 @@ def test_copies_are_counted_and_named(tmp_path):
     # Votes without an id are no copies of one another.
     path = write(tmp_path / "some.csv", "id,a,b,winner\n1,x,y,a\n,x,y,a\n,x,y,a\n")
     assert len(read_rankings_of(path)) == 3
-
-
-def test_columns_of_people_are_raters(tmp_path):
-    votes = "model_a,model_b,winner,{}\nx,y,a,ann\ny,x,a,bob\n"
-    for name in ("annotator", "User ID", "user_id", "session", "Worker_Id", "evaluator name"):
-        path = write(tmp_path / "votes.csv", votes.format(name))
-        assert read_rankings_of(path).raters.tolist() == ["ann", "bob"]
-    path = write(
-        tmp_path / "votes.csv", "a,b,winner,judge,user_id\nx,y,a,g,7\nx,y,b,g,8\nx,y,a,h,7\n"
-    )
-    with refuses("rater"):
-        read_rankings_of(path)
-    assert read_rankings_of(path, rater="user_id").raters.tolist() == ["7", "8", "7"]
 
 
 # ---- Ballots and votes that are not files

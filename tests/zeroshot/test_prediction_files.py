@@ -50,20 +50,6 @@ def as_written(proba, ending):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_batches_leave_no_trace(tmp_path, rng, ending, dtype):
-    proba = rng.dirichlet(np.full(3, 0.3), size=60).astype(dtype)
-    labels, ids = np.array(TARGETS)[proba.argmax(axis=1)], [f"x{i}" for i in rng.permutation(60)]
-    path, at_once = tmp_path / f"p{ending}", tmp_path / f"q{ending}"
-    write(path, ids, labels, proba, TARGETS, 7)
-    write(at_once, ids, labels, proba, TARGETS)
-    assert path.read_bytes() == at_once.read_bytes()
-    read = read_predictions(str(path))
-    assert read.proba.dtype == (np.float64 if ending == ".csv" else dtype)
-    np.testing.assert_array_equal(read.proba, as_written(proba, ending))
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
 def test_the_columns(tmp_path, ending):
     path = tmp_path / f"p{ending}"
     proba = np.array([[0.2, 0.7, 0.1], [0.1, 0.1, 0.8]], np.float32)
