@@ -245,20 +245,3 @@ def test_logistic_regression_one_vs_rest():
     np.testing.assert_array_equal(scores.columns, model.decision_function(X))
     two, *_ = fitted(LogisticRegression(solver="liblinear", random_state=0), NAMES[:2])
     assert scores_of(two, X).kind == "multiclass", "of two classes it is the same model"
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_linear_svc_is_read_by_its_coefficients(sparse):
-    model, X, *_ = fitted(SVC(kernel="linear", decision_function_shape="ovo"), std=1.5)
-    if sparse:
-        model.fit(csr_array(X), model.predict(X))
-    inputs = csr_array(X) if sparse else X
-    expected = model.decision_function(inputs)
-    np.testing.assert_allclose(scores_of(model, inputs).columns, expected, rtol=0, atol=1e-10)
-
-
-def test_svc_and_one_vs_one_of_svc_agree():
-    tight = {"kernel": "linear", "tol": 1e-8}
-    one, X, _, _ = fitted(SVC(**tight), std=1.5)
-    many, *_ = fitted(OneVsOneClassifier(SVC(**tight)), std=1.5)
-    assert scores_of(one, X).values == pytest.approx(scores_of(many, X).values, abs=1e-5)

@@ -247,31 +247,6 @@ def test_files_that_are_no_networks(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
-    torch = pytest.importorskip("torch")
-    network = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)
-    ).eval()
-    pixels = torch.randn(4, 3, 8, 8)
-    axes = {"pixels": {0: "b"}, "logits": {0: "b"}}
-    torch.onnx.export(
-        network,
-        (pixels,),
-        tmp_path / "network.onnx",
-        dynamo=False,
-        input_names=["pixels"],
-        output_names=["logits"],
-        dynamic_axes=axes,
-    )
-    head = fitted()
-    rs.export_onnx(head, tmp_path / "all.onnx", network=tmp_path / "network.onnx")
-    proba, _ = run(tmp_path / "all.onnx", pixels=pixels[:3].numpy())
-    expected = head.head_.to_torch()(network(pixels[:3])).exp().detach()
-    np.testing.assert_allclose(proba, expected, atol=1e-5)
-
-
-@pytest.mark.slow
 def test_labels_follow_the_rule_for_equal_classes(tmp_path):
     """The same lists in another order differ by rounding only: the first name wins."""
     lists = [["a", "b"], ["c", "a"], ["b", "d"]]

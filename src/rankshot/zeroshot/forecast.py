@@ -328,15 +328,10 @@ def rehearse(
 
 def _read_grid(grid: Grid | None) -> list[dict[str, object]]:
     """The settings to try."""
-    names = [*WeightedMean().get_params()]
-    for name in grid or ():
-        if name not in names or name == "temperature":
-            raise InputError(
-                "grid",
-                name,
-                f"is not a setting that can be chosen{suggest_name(name, names)}",
-                hint="the temperature is found without a grid",
-            )
+    names = {*WeightedMean().get_params()} - {"temperature"}
+    if unknown := [name for name in grid or () if name not in names]:
+        close = suggest_name(unknown[0], sorted(names))
+        raise InputError("grid", unknown[0], f"is not a setting that can be chosen{close}")
     return [values for values in ParameterGrid(GRID if grid is None else grid) if values]
 
 
