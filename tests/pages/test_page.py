@@ -1,7 +1,6 @@
 """The page: complete, well formed, escaped, small, and readable in light and dark."""
 
 import re
-import sys
 from dataclasses import replace
 
 import pytest
@@ -172,9 +171,3 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(RankshotError):
         write_page(page, tmp_path / "nowhere" / "report.html")
-
-
-def test_a_missing_template_engine_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(RankshotError, match="jinja2"):
-        render_report(Report("t"))
