@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -249,7 +248,6 @@ Where = Callable[[int], str]
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
 CELLS_PER_ENTRY = 16
-LABELS_AT_ONCE = 8192
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
     "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
@@ -286,11 +284,13 @@ def encode_names(
 
     ``where`` names the row of the label at an index.
     """
-    n = sum(map(len, columns))
+    cells: list[Any] = []
+    for column in columns:
+        cells += column.tolist() if isinstance(column, np.ndarray) else column
     try:
-        labels, codes = _number_distinct(_flatten(columns), n)
+        labels, codes = _number_distinct(cells, len(cells))
     except TypeError:  # a label that has no hash
-        labels, codes = [*_flatten(columns)], np.arange(n)
+        labels, codes = cells, np.arange(len(cells))
     return number_items(labels, codes, items, where)
 
 
@@ -335,17 +335,6 @@ def _number_distinct(labels: Iterable[object], n: int) -> tuple[list[Any], NDArr
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
     return [*numbers], codes
-
-
-def _flatten(columns: list[Any]) -> Iterator[Any]:
-    """Iterate over the labels of lists and arrays; few cells of an array are objects at a time."""
-    lists = (
-        [column]
-        if isinstance(column, list)
-        else (column[rows].tolist() for rows in row_blocks(len(column), 1, LABELS_AT_ONCE))
-        for column in columns
-    )
-    return chain.from_iterable(chain.from_iterable(lists))
 
 
 # ---- Orders of names
