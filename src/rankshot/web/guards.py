@@ -412,7 +412,6 @@ def _hex_digits(n: int) -> StringConstraints:
     return StringConstraints(pattern=f"^[0-9a-f]{{{n}}}$")
 
 
-FormToken = Annotated[str, _hex_digits(TOKEN_DIGITS)]
 TimedToken = Annotated[str, _hex_digits(STAMP_DIGITS + TOKEN_DIGITS)]
 FormNonce = Annotated[str, _hex_digits(NONCE_DIGITS)]
 
