@@ -39,6 +39,18 @@ class Tensor:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach()")
 
 
+def test_dicts_have_the_same_classes_in_any_order():
+    scores = rs.Scores.from_dicts([{"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}], "one-vs-rest")
+    assert scores.items == ("a", "b") and scores.kind == "one-vs-rest"
+    assert scores.values.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(rs.InputError) as caught:
+        rs.Scores.from_dicts([{"a": 1.0, "b": 2.0}, {"a": 3.0, "c": 4.0}])
+    assert (caught.value.parameter, caught.value.value) == ("rows", ["b", "c"])
+    assert caught.value.where == "row 1"
+    with pytest.raises(rs.InputError):
+        rs.Scores.from_dicts([])
+
+
 def test_a_tensor_that_cannot_be_read():
     with refuses("scores") as caught:
         rs.Scores(Tensor(), ABC)

@@ -6,7 +6,7 @@ Everything below this door sees one column per seen class, on a logarithmic scal
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -134,6 +134,34 @@ class Scores:
     def __repr__(self) -> str:
         n, dtype = self.values.shape[0], self.values.dtype
         return f"Scores: {n} x {len(self.items)} classes, {self.kind}, {dtype}"
+
+    @classmethod
+    def from_dicts(cls, rows: Iterable[Mapping[str, float]], kind: Kind = "multiclass") -> Scores:
+        """Scores from one dict per input, which has the score of every class by its name.
+
+        Parameters
+        ----------
+        rows : iterable of mappings
+            All with the same classes, in any order.
+        kind : {"multiclass", "one-vs-rest"}
+            How the classifier was trained.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> scores = rs.Scores.from_dicts([{"es": 2.0, "gl": 1.0}, {"gl": 3.0, "es": 0.5}])
+        >>> scores.items, scores.values
+        (('es', 'gl'), array([[2. , 1. ],
+               [0.5, 3. ]]))
+        """
+        table = list(rows)
+        items = list(table[0]) if table else []
+        for number, row in enumerate(table):
+            if row.keys() != table[0].keys():
+                differing = sorted(row.keys() ^ table[0].keys(), key=str)
+                rule = "must have the classes of the first row in every row"
+                raise InputError("rows", differing, rule, where=f"row {number}")
+        return cls([[row[item] for item in items] for row in table], items, kind)
 
     @classmethod
     def from_validated(
