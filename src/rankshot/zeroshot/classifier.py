@@ -230,7 +230,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: object) -> NDArray[np.str_]:
         """The most probable class of each input."""
-        return self.classes_[most_probable(self.predict_log_proba(X))]
+        best = most_probable(self.predict_log_proba(X))
+        return self.classes_[best]
 
     def score(self, X: object, y: object, sample_weight: Any = None) -> float:
         """The share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
