@@ -14,9 +14,9 @@ from time import perf_counter
 import numpy as np
 from PIL import Image
 
-import rankshot as rs
 from rankshot.core.images import read_image
 from rankshot.datasets import load_thumbnails
+from rankshot.recognition import write_scores
 from rankshot.recognition.scoring import BATCH, plan_scoring
 
 N_IMAGES = 256
@@ -44,7 +44,8 @@ def compare(model: str, folder: Path) -> float:
     plan = plan_scoring(model, "imagenet-1k", "efficientnet-lite")
     prepare = plan.model.preprocessing
     assert prepare is not None
-    photos, output = folder / "photos", folder / "scores.parquet"
+    photos = folder / "photos"
+    given = plan.model, photos, folder / "scores.parquet", plan.classes.names
 
     def decode() -> list[np.ndarray]:
         return [prepare(read_image(file)) for file in sorted(photos.iterdir())]
@@ -54,7 +55,7 @@ def compare(model: str, folder: Path) -> float:
     # They take turns, so that a busy machine slows down all; the quickest runs count.
     runs = [
         (
-            measure(lambda: rs.recognition.write_scores(plan, photos, output, overwrite=True)),
+            measure(lambda: write_scores(*given, overwrite=True)),
             measure(lambda: [plan.model.run(batch) for batch in batches]),
             measure(decode),
         )
