@@ -62,7 +62,7 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
         n_rows = None if ending == ".csv" else 100
         assert table.header == (ITEMS, "multiclass", True, 0, n_rows)
         ids, read = whole(table)
-        assert ids == names
+        assert ids == names == table.read()[0]
         assert all(type(name) is str for name in ids)
         assert read.dtype == np.float64
         np.testing.assert_array_equal(read, values)
