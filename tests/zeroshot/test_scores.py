@@ -41,7 +41,8 @@ class Tensor:
 
 def test_dicts_have_the_same_classes_in_any_order():
     scores = rs.Scores.from_dicts([{"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}], "one-vs-rest")
-    assert scores.items == ("a", "b") and scores.kind == "one-vs-rest"
+    assert scores.items == ("a", "b")
+    assert scores.kind == "one-vs-rest"
     assert scores.values.tolist() == [[1, 2], [3, 4]]
     with pytest.raises(rs.InputError) as caught:
         rs.Scores.from_dicts([{"a": 1.0, "b": 2.0}, {"a": 3.0, "c": 4.0}])

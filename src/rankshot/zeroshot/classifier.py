@@ -164,7 +164,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.seen_ = np.isin(self.classes_, items)
         # A single new class beside seen classes is not the only class.
         if not (settings.has_gate and len(self._alone.classes_) == 1):
-            for remark in describe_similar(self._alone.head_):
+            for remark in describe_similar(self._alone.head_, least=1.0):
                 warnings.warn(remark, stacklevel=2)
         return self
 

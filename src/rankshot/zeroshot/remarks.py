@@ -97,8 +97,11 @@ def _describe_budget(head: SeenAndNew) -> list[str]:
     return [lost, *([lacks] if missing else [])]
 
 
-def describe_similar(head: LinearHead) -> list[str]:
-    """Classes that a fitted head cannot distinguish, and the most similar pairs of the others."""
+def describe_similar(head: LinearHead, least: float = SIMILAR_SLOPES) -> list[str]:
+    """Classes that a fitted head cannot distinguish, and the most similar pairs of the others.
+
+    The slopes of similar classes have a correlation above ``least``.
+    """
     names = head.classes
     if len(names) == 1:
         return [f"{names[0]!r} is the only class: every input gets this class"]
@@ -114,7 +117,7 @@ def describe_similar(head: LinearHead) -> list[str]:
         "same in all places that are used"
         for group in sorted(groups)
     ]
-    close = np.triu(np.where((alike > SIMILAR_SLOPES) & ~is_equal, alike, 0.0), 1)
+    close = np.triu(np.where((alike > least) & ~is_equal, alike, 0.0), 1)
     if n := int(np.count_nonzero(close)):
         most = np.argsort(-close, axis=None, kind="stable")[: min(n, MOST_PAIRS)]
         pairs = zip(*np.unravel_index(most, close.shape), strict=True)
