@@ -10,7 +10,7 @@ import pytest
 
 import rankshot as rs
 from command_line import IDS, LOGITS, SEEN, TRUTH, USUAL, rankings, rankshot, read_csv, run_well
-from rankshot.datasets import load_photographs, write_photographs
+from rankshot.datasets import write_photographs
 from rankshot.recognition import open_run
 from rankshot.zeroshot.files.predictions import read_predictions
 
@@ -110,14 +110,6 @@ def test_photographs_and_names_are_enough(folder):
     assert labels["raccoon.jpg"] == "raccoon"
     assert labels["rocket.jpg"] == "rocket"
     assert list((folder / "photos.rankshot-run" / "prompts").glob("rater-*.txt"))
-
-
-def test_scores_are_those_of_the_library(folder):
-    write_photographs(folder / "photos")
-    run_well("score photos --model efficientnet-lite0 -o photos.parquet")
-    _, scores = rs.zeroshot.open_scores("photos.parquet").read()
-    expected = load_photographs().scores
-    np.testing.assert_allclose(scores.values, expected.values, atol=0.05)
 
 
 def test_rankings_of_names_and_prompts_that_ask_for_them(folder):

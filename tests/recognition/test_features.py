@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankshot as rs
 from rankshot.recognition import open_model
-from tiny_models import CLASSES, write_graph, write_onnx
+from tiny_models import CLASSES, write_graph
 
 RNG = np.random.default_rng(5)
 A = RNG.normal(size=(6, 4)).astype(np.float32)
@@ -167,14 +167,6 @@ def test_the_last_layer_is_that_of_the_scores(tmp_path):
     path = write_network(tmp_path / "net.onnx", X, lines, others=others, name="logits")
     _, features = open_model(path).run_with_features(X)
     np.testing.assert_allclose(features, HIDDEN, atol=1e-6)
-
-
-def test_a_fixed_batch_of_one_has_features(tmp_path):
-    path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8), metadata={"classes": CLASSES})
-    x = RNG.normal(size=(3, 3, 8, 8)).astype(np.float32)
-    scores, features = open_model(path).run_with_features(x)
-    assert scores.shape == (3, 3)
-    np.testing.assert_allclose(features, x.mean(axis=(2, 3)), atol=1e-6)
 
 
 def test_a_network_without_a_last_layer_has_no_features(tmp_path):

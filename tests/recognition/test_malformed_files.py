@@ -192,7 +192,3 @@ def test_a_malformed_file_is_named(files, tmp_path, name):
     assert "\n".join(unnamed + crashed) == ""
     assert n_refused >= 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < MOST_BYTES
-
-
-def test_enough_files_are_tried():
-    assert len(READERS) * PER_READER >= 300
