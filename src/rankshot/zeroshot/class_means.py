@@ -409,12 +409,11 @@ class ClassModel:
     @cached_property
     def spaces(self) -> dict[str, Space]:
         """The space of each kind of columns."""
-        C = self.weights.shape[1]
-        found = {}
+        known = self.reference or self.examples
+        assert known is not None  # noqa: S101 (one of the two is needed)
+        fit = Space.measure if self.reference else Space.expect
+        C, found = self.weights.shape[1], {}
         for kind in self.kinds:
-            known, fit = self.reference, Space.measure
-            if known is None:
-                known, fit = self.examples, Space.expect
             columns = getattr(known.inputs, kind)
             own = np.eye(C) if kind == "f" else np.zeros((C, columns.shape[1]))
             found[kind] = fit(columns, known[1], own)

@@ -254,7 +254,7 @@ class WeightedMean(Predictor, BaseEstimator):
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.missing_ = list_missing(self.rankings_, self.source_weights_)
         self.listed_ = self._list_weights(self.rankings_)
-        self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
+        self.weights_ = unit_rows(self.listed_)
         self.share_ = 0.0 if base is None else SHARE
         self.head_ = self.by_rankings_ = self._combine(rankings.items)
 
@@ -305,25 +305,13 @@ class WeightedMean(Predictor, BaseEstimator):
         weight = np.asarray(total.sum(axis=1)).reshape(-1, 1)
         return np.asarray(sums / np.where(weight > 0, weight, 1.0))
 
-    def _mean_weights(self, rankings: Rankings) -> Doubles:
-        """The weights of the classes by some of the rankings; NaN for a class without."""
-        z = np.searchsorted(self.classes_, rankings.targets.astype(str))
-        shape = len(self.classes_), len(rankings)
-        total = csr_array((rankings.weights, (z, np.arange(len(rankings)))), shape)
-        weights = (total @ listed_weights(rankings, self.decay)).toarray()
-        length = np.linalg.norm(weights, axis=1, keepdims=True)
-        # Subset rankings that contradict each other have no weights.
-        weights /= np.where(length > ROUNDING * total.sum(axis=1)[:, None], length, np.inf)
-        weights[np.bincount(z, minlength=shape[0]) == 0] = np.nan
-        return np.asarray(weights)
-
     def _choose_sources(self, rankings: Rankings, base: Baseline | None) -> dict[str, float]:
         """The weight of each source."""
 
         def coherence(part: Rankings) -> float:
             if base is None:
                 return np.inf
-            return measure_coherence(np.nan_to_num(self._mean_weights(part)), base.correlations)
+            return measure_coherence(unit_rows(self._list_weights(part)), base.correlations)
 
         if self.source_weights is not None:
             return require_source_weights(self.source_weights, rankings)
@@ -403,6 +391,12 @@ class WeightedMean(Predictor, BaseEstimator):
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """As `LinearHead.decision_function` of ``scores``."""
         return self.inner.decision_function(scores)
+
+
+def unit_rows(weights: Doubles) -> Doubles:
+    """Weights of length 1; subset rankings that contradict each other have none."""
+    length = np.linalg.norm(weights, axis=1, keepdims=True)
+    return np.asarray(weights / np.where(length > ROUNDING, length, np.inf))
 
 
 # ---- The reference
