@@ -463,9 +463,9 @@ UNMEASURED = {
     "-0.5, 0, 0.25, 0.5 and 1 lose .062, .041, .033, .025 and .014 of all accuracy on seen classes "
     "in the mean, .147, .106, .088, .070 and .039 on the lowest data set, and .207, .165, .143, "
     ".119 and .078 of the inputs of held-out classes are found (batches with as many of both)",
-    "zeroshot.predicted_accuracy.CONFIDENCE_ERROR": "the width of intervals with a batch: with .05, "
-    ".1, .15, .2, .25 and .3, they contain .769, .931, .948, .958, .963 and .963 of the accuracies "
-    "on held-out classes, and are .173, .280, .342, .380, .407 and .425 wide in the mean",
+    "zeroshot.predicted_accuracy.CONFIDENCE_ERROR": "the width of intervals with a batch: .05, "
+    ".1, .15, .2, .25 and .3 contain .769, .931, .948, .958, .963 and .963 of the accuracies on "
+    "held-out classes, and are .173, .280, .342, .380, .407 and .425 wide in the mean",
     "zeroshot.together.SEEN_TEMPERATURE": "the same number as SEEN_TEMPERATURES[multiclass]",
     "zeroshot.seen_and_new.SEEN_LOSS": "a choice of the user, not of the data",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
