@@ -6,17 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from rankshot.core.errors import InputError, suggest_name
 from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.scores import Scores
-
-Floats = NDArray[np.float64]
 
 
 def as_examples(
@@ -49,15 +45,3 @@ def require_example_label(
     if name not in ranked and (close := suggest_name(name, ranked)):
         rule = f"has no ranking{close}"
         raise InputError("examples", name, rule, where, "correct the label, or rank the class")
-
-
-def as_dense(features: Any) -> Floats:
-    """Features as an array."""
-    return np.asarray(features.toarray() if issparse(features) else features, np.float64)
-
-
-def center_features(features: Any, labels: NDArray[Any]) -> Floats:
-    """The mean of features over the classes of examples."""
-    there = np.unique(labels)
-    means = [np.asarray(features[labels == z]).mean(axis=0) for z in there]
-    return np.asarray(np.mean(means, axis=0))

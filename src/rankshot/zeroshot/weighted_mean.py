@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,7 +42,7 @@ from rankshot.zeroshot.default_head import (
     rank_bonus,
 )
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
-from rankshot.zeroshot.examples import as_dense, as_examples, center_features
+from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
@@ -427,7 +427,7 @@ def describe_inputs(table: Scores, usual_features: Doubles) -> Inputs:
         if d != usual_features.size:
             rule = f"must be {usual_features.size} columns, as those of the examples"
             raise InputError("features", d, rule)
-        features = scale_features(as_dense(table.features), usual_features, np)
+        features = scale_features(_as_dense(table.features), usual_features, np)
     bonus = rank_bonus(np.asarray(table.values, np.float64))
     return Inputs(standardize_rows(table.values), bonus, features)
 
@@ -436,6 +436,12 @@ def find_usual_features(reference: Scores | None, few: Scores, labels: NDArray[n
     """What is subtracted from features; empty if there are none that can be compared."""
     if few.features is None or (reference is not None and reference.features is None):
         return np.zeros(0)
-    if reference is None:
-        return np.asarray(center_features(as_dense(few.features), labels))
-    return np.asarray(as_dense(reference.features).mean(axis=0))
+    if reference is not None:
+        return np.asarray(_as_dense(reference.features).mean(axis=0))
+    features = _as_dense(few.features)
+    means = [features[labels == name].mean(axis=0) for name in np.unique(labels)]
+    return np.asarray(np.mean(means, axis=0))
+
+
+def _as_dense(features: Any) -> Doubles:
+    return np.asarray(features.toarray() if issparse(features) else features, np.float64)
