@@ -86,9 +86,6 @@ class SeenAndNew(Predictor, BaseEstimator):
     seen : bool
         Whether seen classes may be predicted. If not, the choices are the new classes and "none of
         these", which takes the place of all seen classes.
-    seen_temperature : float, optional
-        The temperature of the seen classes. By default it is fitted to the labels passed to `fit`;
-        without labels, it is .45 for multiclass, .75 for one-vs-rest and .4 for one-vs-one scores.
 
     Attributes
     ----------
@@ -104,7 +101,9 @@ class SeenAndNew(Predictor, BaseEstimator):
     reference_is_batch_ : bool
         Whether a batch serves as the reference.
     seen_temperature_ : float or None
-        The temperature, or None for the default of the kind of the scores.
+        The temperature of the seen classes, fitted to the labels passed to `fit`. Without labels it
+        is None, which stands for .45 for multiclass, .75 for one-vs-rest and .4 for one-vs-one
+        scores.
 
     Examples
     --------
@@ -126,13 +125,11 @@ class SeenAndNew(Predictor, BaseEstimator):
         seen_loss: float | None = None,
         none: bool = False,
         seen: bool = True,
-        seen_temperature: float | None = None,
     ) -> None:
         self.head = head
         self.seen_loss = seen_loss
         self.none = none
         self.seen = seen
-        self.seen_temperature = seen_temperature
 
     def fit(
         self,
@@ -166,7 +163,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         items = self.head_.seen
         table = None if reference is None else as_reference(reference, items)
         few = None if examples is None else as_examples(examples, items, self.head_.classes)
-        self.seen_temperature_ = self.seen_temperature
+        self.seen_temperature_: float | None = None
         self._usual_features = np.zeros(0)
         if few is not None:
             self._usual_features = find_usual_features(table, *few)
@@ -188,10 +185,9 @@ class SeenAndNew(Predictor, BaseEstimator):
             if labels is not None:
                 there = self._code_labels(labels, table)
                 right = first == there
-                if self.seen_temperature is None:
-                    equal = np.full(len(there), 1 / len(there))
-                    data = [(known.reference.inputs.f, there, equal)]
-                    self.seen_temperature_ = fit_temperature(data, TEMPERATURE_BOUNDS)
+                equal = np.full(len(there), 1 / len(there))
+                data = [(known.reference.inputs.f, there, equal)]
+                self.seen_temperature_ = fit_temperature(data, TEMPERATURE_BOUNDS)
             lacking = np.setdiff1d(np.arange(len(items)), there)
             self.missing_ = [items[i] for i in lacking]
             if batch is not None:
@@ -206,8 +202,6 @@ class SeenAndNew(Predictor, BaseEstimator):
         """Raise for parameters with wrong values, or that need a reference."""
         if self.seen_loss is not None:
             require_number("seen_loss", self.seen_loss, above=0, below=1)
-        if self.seen_temperature is not None:
-            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
         if reference is not None:
             return
         if labels is not None:
