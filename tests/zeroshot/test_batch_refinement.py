@@ -32,6 +32,13 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 each_prior = pytest.mark.parametrize("class_prior", ["equal", "estimated"])
 
 
+def refine_plain(head, scores, **options):
+    """Refine without a temperature."""
+    refined = BatchRefinement(head, **options).fit(scores)
+    refined.head_ = replace(refined.head_, temperature=1.0)
+    return refined
+
+
 def data_of(head, scores):
     """What the algorithm gets of a batch without examples, and its principal components."""
     components = find_components(scores)
@@ -141,7 +148,7 @@ def test_probabilities_are_near_the_sum_over_all_assignments(rng, monkeypatch):
     truth = np.array([0] * 7 + [1] * 3)
     values = rng.normal(size=(10, 3)) + np.array([[1, 0, 2.5], [0, 1, -2.5]])[truth]
     head = rs.WeightedMean(k=1).fit(lists)
-    refined = BatchRefinement(head, class_prior="estimated", temperature=1).fit(values)
+    refined = refine_plain(head, values, class_prior="estimated")
     data, _ = data_of(head, rs.Scores(values, lists.items))
     said, log_joint, member = data.head_log_proba, [], []
     mixture = run_em(data, prior="estimated")
@@ -202,8 +209,7 @@ def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
 def test_equal_and_estimated_frequencies_are_weighed_by_the_variety(rng):
     head, scores, _ = clusters(rng, [60, 60, 40, 10], named=3)
     found, equal, estimated = (
-        BatchRefinement(head, class_prior=prior, temperature=1).fit(scores)
-        for prior in ("auto", "equal", "estimated")
+        refine_plain(head, scores, class_prior=prior) for prior in ("auto", "equal", "estimated")
     )
     assert (equal.equality_, estimated.equality_) == (1, 0)
     same = run_em(data_of(head, scores)[0], prior="equal")
@@ -310,7 +316,8 @@ def test_with_examples_the_rankings_are_added_once_more(rng, tmp_path):
     np.testing.assert_allclose(both.log_proba(scores), expected, atol=1e-9)
     assert BatchRefinement._add_rankings(before) is before.head_
     refined = BatchRefinement(after).fit(scores, examples)
-    alone = BatchRefinement(both, temperature=refined.head_.temperature).fit(scores, examples)
+    alone = BatchRefinement(both).fit(scores, examples)
+    alone.head_ = replace(alone.head_, temperature=refined.head_.temperature)
     np.testing.assert_allclose(refined.log_proba(scores), alone.log_proba(scores), atol=1e-9)
     refined.save(tmp_path / "refined.rankshot")
     loaded = rs.load_head(tmp_path / "refined.rankshot").log_proba(scores)
@@ -364,7 +371,7 @@ def test_no_temperature_of_the_head_hides_the_answers(rng, temperature):
     refined = BatchRefinement(head, class_prior="equal").fit(scores)
     confidence = head.predict_proba(scores).max(axis=1).mean()
     assert refined.predict_proba(scores).max(axis=1).mean() > confidence - 1e-6
-    plain = BatchRefinement(head, class_prior="equal", temperature=1).fit(scores)
+    plain = refine_plain(head, scores, class_prior="equal")
     np.testing.assert_array_equal(refined.predict(scores), plain.predict(scores))
 
 
@@ -465,7 +472,7 @@ def test_evidence_of_another_model_is_in_the_mixture(rng):
     rankings = {"u": ["s0", "s1"], "v": ["s2", "s3"], "w": ["s4", "s5"]}
     lists = rs.Rankings.from_orders(list(rankings.values()), items=items, targets=list(rankings))
     head = rs.WeightedMean().fit(lists, evidence=batch)
-    refined = rs.zeroshot.BatchRefinement(head, temperature=1.0).fit(batch)
+    refined = refine_plain(head, batch)
     np.testing.assert_allclose(refined.predict_proba(batch).mean(axis=0), refined.frequencies_)
     assert np.mean(refined.predict(batch) == head.predict(batch)) == refined.agreement_
     alone, jointly = (np.mean(each.predict(batch) == names[truth]) for each in (head, refined))

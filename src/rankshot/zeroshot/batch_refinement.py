@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.validation import require_choice, require_number
+from rankshot.core.validation import require_choice
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
 from rankshot.zeroshot.examples import as_examples
@@ -131,8 +131,6 @@ class BatchRefinement(Predictor, BaseEstimator):
     class_prior : {"auto", "equal", "estimated"}
         Whether P(z) is estimated, or all classes are assumed to be equally frequent. "auto"
         weighs both as described above.
-    temperature : float or None
-        t. By default as described above.
 
     Attributes
     ----------
@@ -168,11 +166,9 @@ class BatchRefinement(Predictor, BaseEstimator):
         head: WeightedMean | LinearHead,
         *,
         class_prior: ClassPrior = "auto",
-        temperature: float | None = None,
     ) -> None:
         self.head = head
         self.class_prior = class_prior
-        self.temperature = temperature
 
     def fit(self, scores: Scores | ArrayLike, examples: Examples | None = None) -> BatchRefinement:
         """Estimate the distribution of the scores of each class.
@@ -184,8 +180,6 @@ class BatchRefinement(Predictor, BaseEstimator):
         examples : scores and labels, optional
             Inputs whose classes are known, such as those that the head has learned from.
         """
-        if self.temperature is not None:
-            require_number("temperature", self.temperature, above=0, below=np.inf)
         require_choice("class_prior", self.class_prior, get_args(ClassPrior))
         fitted = self.head
         if isinstance(fitted, WeightedMean):
@@ -220,10 +214,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         self.frequencies_ = np.exp(log_share).mean(axis=0)
         alone = np.asarray(head.log_proba(table), np.float64)
         self.agreement_ = float(np.mean(most_probable(log_share) == most_probable(alone)))
-        temperature = self.temperature
-        if temperature is None:
-            confidence = float(np.exp(alone.max(axis=1)).mean())
-            temperature = calibrating_temperature(log_share, confidence)
+        confidence = float(np.exp(alone.max(axis=1)).mean())
         # Features keep their slopes. The mean of evidence is subtracted in each input.
         all_slopes, C = base.slopes / base.temperature, len(head.seen)
         all_slopes[:, base.blocks["scores"]] += slopes[:C].T
@@ -234,7 +225,7 @@ class BatchRefinement(Predictor, BaseEstimator):
             slopes=all_slopes,
             rank_slopes=base.rank_slopes / base.temperature,
             offsets=base.offsets / base.temperature + offsets,
-            temperature=temperature,
+            temperature=calibrating_temperature(log_share, confidence),
             kind=table.kind,
             about={**head.about, "batch": {"n": n}},
         )
