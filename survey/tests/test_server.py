@@ -1,79 +1,16 @@
-"""The server itself: connections, images, logs, health and outages."""
+"""What is served besides pages: images, logs, health and outages."""
 
 import json
 import re
-import socket
-import threading
-from contextlib import ExitStack, contextmanager
 
-import uvicorn
 from sqlalchemy.exc import OperationalError
 
 from asgi_client import begin, open_survey
-from rankshot.web import server as module
-from rankshot.web.server import open_port, serve
 from rankshot_survey.store.database import Database
 from rankshot_survey.study import ItemImage
 from rankshot_survey.web.pages import MOST_IMAGE_BYTES, load_images
 from refusals import refuses
-from server_process import wait_until
 from small_studies import small_study
-
-
-@contextmanager
-def serving(app, monkeypatch):
-    """Serve in a thread; yield the address."""
-    servers = []
-    start = uvicorn.Server.__init__
-
-    def note(self, config):
-        start(self, config)
-        servers.append(self)
-
-    monkeypatch.setattr(uvicorn.Server, "__init__", note)
-    port = open_port("127.0.0.1", 0)
-    address = port.getsockname()
-    thread = threading.Thread(target=serve, args=(app, port))
-    thread.start()
-    try:
-        wait_until(lambda: servers and servers[0].started)
-        yield address
-    finally:
-        servers[0].should_exit = True
-        thread.join(300)
-    assert not thread.is_alive()
-
-
-def receive_all(line):
-    """Return all that comes until the server hangs up."""
-    received = b""
-    while chunk := line.recv(65536):
-        received += chunk
-    return received
-
-
-# ---- Connections
-
-
-def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
-    sent = [
-        b"",
-        b"POST /start HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nform",
-        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    ]
-    monkeypatch.setattr(module, "IDLE_SECONDS", 3)
-    with (
-        open_survey(small_study(), tmp_path) as (made, _),
-        serving(made.app, monkeypatch) as address,
-        ExitStack() as stack,
-    ):
-        lines = [stack.enter_context(socket.create_connection(address)) for _ in sent]
-        # The request that is complete first, long before its connection is closed.
-        for line, text in reversed(list(zip(lines, sent, strict=True))):
-            line.sendall(text)
-        received = [receive_all(line) for line in lines]
-    assert [text.count(b"HTTP/1.1 200") for text in received] == [0, 0, 1]
-
 
 # ---- Health, and a database that is gone
 

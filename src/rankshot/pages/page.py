@@ -101,7 +101,7 @@ def shorten(text: str, letters: int) -> str:
 
     Examples
     --------
-    >>> from rankshot.pages.formatting import shorten
+    >>> from rankshot.pages.page import shorten
     >>> shorten("leopard", 8), shorten("snow leopard", 8)
     ('leopard', 'snow le…')
     """
@@ -113,7 +113,7 @@ def format_percent(share: float, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> from rankshot.pages.formatting import format_percent
+    >>> from rankshot.pages.page import format_percent
     >>> format_percent(0.4451), format_percent(0.4451, digits=0)
     ('44.5%', '45%')
     """
@@ -125,7 +125,7 @@ def format_range(interval: Interval) -> str:
 
     Examples
     --------
-    >>> from rankshot.pages.formatting import format_range
+    >>> from rankshot.pages.page import format_range
     >>> from rankshot.zeroshot.metrics import Interval
     >>> format_range(Interval(0.445, 0.43, 0.461))
     '43.0–46.1%'
@@ -140,7 +140,7 @@ def format_factor(log_factor: float) -> str:
 
     Examples
     --------
-    >>> from rankshot.pages.formatting import format_factor
+    >>> from rankshot.pages.page import format_factor
     >>> format_factor(0.7), format_factor(-0.7), format_factor(0.02), format_factor(27.5)
     ('×2.0', '÷2.0', '×1.02', '×10¹²')
     """
@@ -199,7 +199,7 @@ def find_scale(values: Iterable[float]) -> float:
 
     Examples
     --------
-    >>> from rankshot.pages.formatting import find_scale
+    >>> from rankshot.pages.page import find_scale
     >>> find_scale([1, -2]), find_scale([1, -2, 100])
     (2, 6.0)
     """

@@ -162,7 +162,7 @@ def build_report(
     >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
     >>> found = Outcomes(["a", "b"], np.array(["cat", "cat"]), proba, None, ["cat", "dog"])
     >>> build_report("Cats and dogs", found).overview.counts
-    (2, 0)
+    {'cat': 2, 'dog': 0}
     """
     if outcomes.truth is None:
         values["overview"] = count_predictions(outcomes)
