@@ -126,7 +126,7 @@ plt.show()
 
 with TemporaryDirectory() as folder:
     path = Path(folder) / "new-classes.rankshot"
-    best.save(path, note="CIFAR classes from ImageNet")
+    best.save(path, provenance={"note": "CIFAR classes from ImageNet"})
     again = rs.load_head(path)
     print(f"{path.stat().st_size / 1e6:.1f} MB")
 same = np.array_equal(again.predict_proba(data.scores), best.predict_proba(data.scores))

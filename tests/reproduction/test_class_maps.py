@@ -9,8 +9,10 @@ from reproduction.class_maps import (
     build_class_tree,
     build_source_maps,
     build_word_maps,
+    place_points,
 )
 from reproduction.class_vectors import ClassVectors
+from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from small_run import without_images
 
@@ -48,6 +50,20 @@ def scaled(distance):
     J = np.eye(n) - np.ones((n, n)) / n
     values, vectors = np.linalg.eigh(-J @ distance**2 @ J / 2)
     return vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]])
+
+
+# ---- Classical scaling
+
+
+def test_points_of_a_plane_are_found_but_for_a_turn(rng):
+    points = rng.normal(size=(20, 2)) * [3, 1]
+    distances = cdist(points, points)
+    found = place_points(distances)
+    np.testing.assert_allclose(cdist(found, found), distances, atol=1e-9)
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-9)
+    # The longer axis comes first, and the farthest point lies on its positive side.
+    assert found[:, 0].var() > found[:, 1].var()
+    assert (found[np.abs(found).argmax(axis=0), [0, 1]] > 0).all()
 
 
 # ---- Words

@@ -36,7 +36,7 @@ def require_estimable(rankings: Rankings) -> None:
     Such ties are left out, and an estimate that depends on them is refused. All rankings count,
     whatever their weight.
     """
-    before = precedence(without_cut_ties(rankings))
+    before = csr_array(precedence(without_cut_ties(rankings)) > 0)
     count, label = connected_components(before, connection="strong")
     if count > 1:
         has_cuts = np.any(rankings.lengths < rankings.n_listed)
@@ -46,7 +46,7 @@ def require_estimable(rankings: Rankings) -> None:
             0,
             f"asks for the Plackett-Luce maximum-likelihood estimate, which {verdict}: the items "
             f"fall into {count} groups whose worths cannot be compared "
-            f"({_describe_groups(csr_array(before), label, rankings.items)})",
+            f"({_describe_groups(before, label, rankings.items)})",
             hint="use regularization > 0, or add rankings that connect them",
         )
 
