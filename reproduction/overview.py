@@ -34,22 +34,19 @@ from reproduction.benchmark import TextTask, load_benchmark
 from reproduction.data import load_data
 from reproduction.examples_table import Measurement
 from reproduction.paper_methods import paper_head
-from reproduction.result_tables import PAGE, ResultTable, Value, write_section
+from reproduction.result_tables import (
+    FIRST_PAGE,
+    PAGE,
+    ResultTable,
+    Value,
+    average_by_domain,
+    write_section,
+)
 from reproduction.scored_tasks import DATA, LEAST_SQUARES, Labels, ScoredTask, load_scored_tasks
 
 Floats = NDArray[np.float64]
 N_DRAWS = 10
 N_EXAMPLES = "5"
-FIRST_PAGE = {
-    "cifar, multiclass": "images (CIFAR-10)",
-    "animals, multiclass": "animals (AwA)",
-    "intents, multiclass": "requests (CLINC150)",
-    "sounds published": "sounds (ESC-50)",
-    "languages": "languages",
-    "programming languages": "programming languages",
-    "letters": "letters",
-}
-"""The beginnings of the names of tasks, and the columns of the table of the first page."""
 RULES = ("first guess", "highest listed score")
 PAPER = "Hamm and Belkin (2015)"
 DEFAULT = "rankshot"
@@ -175,15 +172,7 @@ def list_opinions(task: TextTask, directory: Path) -> Iterator[tuple[str, Scores
 
 def first_page_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> ResultTable:
     """Return the table of the first page, one column per domain."""
-    columns: dict[str, list[Mapping[str, float]]] = {}
-    for task, found in means.items():
-        for start, column in FIRST_PAGE.items():
-            if task.startswith(start) and "held-out" not in task and BOTH in found:
-                columns.setdefault(column, []).append(found)
-    by_column = {
-        column: {name: float(np.mean([one[name] for one in some])) for name in some[0]}
-        for column, some in columns.items()
-    }
+    by_column = average_by_domain({task: found for task, found in means.items() if BOTH in found})
 
     def row(label: str, *names: str) -> tuple[Value, ...]:
         return (label, *(max(found[name] for name in names) for found in by_column.values()))

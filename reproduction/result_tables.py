@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,16 @@ from rankshot.zeroshot.metrics import Interval
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "accuracies.md"
 """The page of all accuracies, one section for each subject."""
+FIRST_PAGE = {
+    "cifar, multiclass": "images (CIFAR-10)",
+    "animals, multiclass": "animals (AwA)",
+    "intents, multiclass": "requests (CLINC150)",
+    "sounds published": "sounds (ESC-50)",
+    "languages": "languages",
+    "programming languages": "programming languages",
+    "letters": "letters",
+}
+"""The beginnings of the names of tasks, and the columns of the tables of the first page."""
 
 
 class OursAndPaper(NamedTuple):
@@ -56,6 +66,19 @@ class ResultTable:
             if row[: self.n_labels] == labels:
                 return row[self.n_labels :]
         raise RankshotError(f"{self.name}: no row {short_repr(labels)}")
+
+
+def average_by_domain(found: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Return what was found for each task, as means over the tasks of each column of README."""
+    columns: dict[str, list[Mapping[str, float]]] = {}
+    for task, values in found.items():
+        for start, column in FIRST_PAGE.items():
+            if task.startswith(start) and "held-out" not in task:
+                columns.setdefault(column, []).append(values)
+    return {
+        column: {name: sum(one[name] for one in some) / len(some) for name in some[0]}
+        for column, some in columns.items()
+    }
 
 
 def format_value(value: Value) -> str:

@@ -2,8 +2,8 @@
 
     python scripts/fill_accuracies.py
 
-The table between the comments ``begin accuracies`` and ``end accuracies`` of these pages is the
-first table of ``docs/results/accuracies.md``. ``tests/site/test_accuracies.py`` fails if they
+A table between the comments ``begin SECTION`` and ``end SECTION`` of these pages is the first table
+of this section of ``docs/results/accuracies.md``. ``tests/site/test_accuracies.py`` fails if they
 differ, or if a page has an accuracy that is not in ``docs/results``.
 """
 
@@ -15,20 +15,22 @@ RESULTS = ROOT / "docs" / "results"
 PAGES = ("README.md", "docs/index.md")
 ACCURACY = re.compile(r"(?<![\w.])\.\d{3}\b")
 FENCE = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2$", re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"(<!-- begin accuracies -->\n).*?(<!-- end accuracies -->)", re.DOTALL)
+SECTIONS = ("overview", "together")
 
 
-def read_table():
-    """Return the first table of all accuracies."""
-    lines = (RESULTS / "accuracies.md").read_text("utf-8").splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("| "))
-    end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
-    return "\n".join(lines[start:end])
+def read_table(section):
+    """Return the first table of a section of all accuracies."""
+    text = (RESULTS / "accuracies.md").read_text("utf-8").partition(f"<!-- begin {section} -->")[2]
+    return "\n".join(re.search(r"(^\|.*\n)+", text, re.MULTILINE)[0].splitlines())
 
 
 def fill_page(text):
-    """Return a page with the table."""
-    return BLOCK.sub(lambda match: f"{match[1]}\n{read_table()}\n\n{match[2]}", text)
+    """Return a page with the tables."""
+    for section in SECTIONS:
+        begin, end = f"<!-- begin {section} -->", f"<!-- end {section} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n\n{read_table(section)}\n\n{end}{rest.partition(end)[2]}"
+    return text
 
 
 def find_accuracies(text):

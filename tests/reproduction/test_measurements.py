@@ -150,4 +150,8 @@ def test_tables_have_a_row_for_each_task(task, found):
     assert format_batches(batches, 1, 0.0)[0].rows[0][0] == task.name
     one = Outcome((0.02, 0.05), (0.3, 0.4), (0.1, 0.2), 0.5)
     together = [Row(task.name, n, [one]) for n in N_EXAMPLES]
-    assert format_together(together, 1)[0].rows[0][:3] == (task.name, "0.300", "0.400")
+    assert format_together(together, 1)[1].rows[0][:3] == (task.name, "0.300", "0.400")
+    published = [Row(f"sounds published {i}", n, [one]) for i in (1, 2) for n in N_EXAMPLES]
+    first = format_together(published, 1)[0]
+    assert first.columns == ("method", "sounds (ESC-50)")
+    assert [row[1] for row in first.rows] == [0.2, 0.4, 0.2, 0.4]
