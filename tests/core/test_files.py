@@ -16,6 +16,7 @@ from rankshot.core.files import (
     iterate_lines,
     read_lines,
     read_names,
+    remember_own,
     remove_leftovers,
     replace_file,
     replace_own,
@@ -86,7 +87,12 @@ def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path, replace):
 
 def test_private_files_and_leftovers(tmp_path):
     path = tmp_path / "t.txt"
-    path.write_text("old")
+    # Neither a private file nor one that replaces another is ever open to others.
+    for private in (True, False):
+        with replace_path(path, private=private) as temporary:
+            assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+            temporary.write_text("old")
+    path.chmod(0o644)
     with replace_path(path, private=True) as temporary:
         temporary.write_text("new")
         Path(f"{temporary}-wal").touch()
@@ -105,18 +111,21 @@ def test_a_file_that_a_person_wrote_or_changed_is_not_replaced(tmp_path):
     path, manifest = tmp_path / "labels.csv", tmp_path / "run" / "run.json"
     manifest.parent.mkdir()
 
-    def write(text, **options):
-        with replace_own(path, manifest, **options) as temporary:
+    def write(text, overwrite=False):
+        with replace_own(path, manifest, overwrite=overwrite) as temporary:
             temporary.write_text(text)
-        manifest.write_text(json.dumps({"files": {"../labels.csv": hash_file(path)}}))
 
     write("ours")
+    assert json.loads(manifest.read_text())["files"] == {"../labels.csv": hash_file(path)}
+    # Killed before the new file replaced the old one.
+    (tmp_path / "new").write_text("ours, unfinished")
+    remember_own(path, manifest, tmp_path / "new")
     write("ours again")
     path.write_text("a label")
     with refuses("output", str(path)):
         write("lost")
     assert path.read_text() == "a label"
-    with refuses("output"), replace_own(path):
+    with refuses("output"), replace_own(path, overwrite=False):
         pass
     write("wanted", overwrite=True)
     assert path.read_text() == "wanted"

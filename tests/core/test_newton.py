@@ -35,15 +35,16 @@ def test_a_penalised_regression_is_that_of_a_plain_search(logistic, ridge):
 
 
 class Operator:
-    """A matrix that is only multiplied."""
+    """A matrix that is only multiplied; the products are counted."""
 
     def __init__(self, matrix):
-        self.matrix = matrix
+        self.matrix, self.n_products = matrix, 0
 
     def diagonal(self):
         return np.diag(self.matrix)
 
     def __matmul__(self, vector):
+        self.n_products += 1
         return self.matrix @ vector
 
 
@@ -58,6 +59,18 @@ def test_factors_conjugate_gradients_and_functions_reach_the_same_maximum(rng):
     for kind in kinds:
         found = maximize(evaluate, lambda _, kind=kind: kind, np.zeros(8))
         assert found.parameters == pytest.approx(np.linalg.solve(H, b), abs=1e-6)
+
+
+def test_conjugate_gradients_need_few_products(rng):
+    """In exact arithmetic, as many as there are unknowns give the solution."""
+    A = rng.normal(size=(60, 30))
+    H, b = A.T @ A + np.eye(30), rng.normal(size=30)
+    operator = Operator(H)
+    found = maximize(
+        lambda x: Point(float(b @ x - x @ H @ x / 2), b - H @ x), lambda _: operator, np.zeros(30)
+    )
+    assert found.parameters == pytest.approx(np.linalg.solve(H, b), abs=1e-8)
+    assert operator.n_products < 60
 
 
 def test_steps_stay_inside_the_domain_and_where_the_curvature_is_wrong():

@@ -7,6 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from rankshot import RankshotError
 from rankshot.core.columns import NumberCheck, open_table, read_batches
 from rankshot.core.tables import as_frame, frame_to_matrix, open_writer
 from refusals import ANY, refuses
@@ -154,6 +155,14 @@ def test_a_parquet_file_that_promises_more_rows_than_it_has(tmp_path, monkeypatc
 def make_frame(library, columns):
     module = pytest.importorskip(library)
     return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+
+
+def test_cells_of_any_type_are_text():
+    cells = [True, 1, 1.0, " True", None, 2.5, np.nan, "-"]
+    wanted = ["True", "1", "1", "True", "", "2.5", "", ""]
+    assert open_table({"a": cells}, {"", "-"}).read_texts("a") == [wanted]
+    with pytest.raises(RankshotError, match="text"):
+        open_table({"a": [["x"]]}, {""}).read_texts("a")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

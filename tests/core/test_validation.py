@@ -98,6 +98,7 @@ def test_messages_shorten_what_they_quote():
     assert short_repr(10**600).startswith("1000000")
     assert quote_names("abc", 2) == "'a', 'b' and 1 more"
     assert quote_names("abc", 3) == "'a', 'b', 'c'"
+    assert quote_names(range(9)).endswith("7 and 1 more")
     counted = ", ".join(format_count(n, "item") for n in (0, 1, 2, 3000))
     assert counted == "0 items, 1 item, 2 items, 3,000 items"
     assert format_count(2, "class") == "2 classes"

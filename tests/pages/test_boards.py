@@ -1,5 +1,8 @@
 """The page of a leaderboard."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_self_contained
@@ -64,6 +67,61 @@ def test_categories_and_covariates_are_side_by_side(rng):
         assert f"{each.effects['length'].value:.3g}" in page
         assert f"{each.ratings['model <0>']:.2f}" in page
     assert "Ratings: all categories" in page
+    assert "<h1>Leaderboard</h1>" in page
+    assert "0.33: the first wins about 6 of 10" in page
+
+
+@pytest.mark.parametrize(("scale", "digits"), [("elo", 0), ("log-worth", 2)])
+def test_clear_differences_between_categories_are_named(rng, scale, digits):
+    parts = [draw(rng, sign * np.array([1.0, 0.0, -1.0]), 400) for sign in (1, -1)]
+    parts = [
+        replace(part, targets=np.full(400, name, object))
+        for part, name in zip(parts, ("maths", "poems"), strict=True)
+    ]
+    board = rs.leaderboard(rs.Rankings.concatenate(parts), category=True, scale=scale)
+    text = Walker(render_board(board)).text
+    for each in board.differences():
+        named = f"{each.item} in {each.category}: {each.difference:+.{digits}f}"
+        # The rating of 0 is the same in both categories.
+        assert (named in text) == (each.p_value < 0.05) == (each.item != "model <1>")
+
+
+@pytest.mark.filterwarnings("ignore:some items always won", "ignore:.* have no rater")
+def test_votes_of_a_judge_are_counted_by_item(rng):
+    votes = draw(rng, np.array([1.0, 0.0, -1.0]), 300)
+    raters = rng.choice(["ann", "bob", None], 300)
+    tied, weights = rng.random(300) < 0.3, rng.integers(1, 4, 300)
+    names = [np.array(votes.items)[votes.codes.reshape(-1, 2)[:, side]] for side in (0, 1)]
+    new = rs.Rankings.from_pairs(
+        [*names[0], "new"], [*names[1], "model <0>"], ties=[*tied, False],
+        weights=[*weights, 1], raters=[*raters, "ann"],
+    )  # fmt: skip
+    board = rs.leaderboard(new, min_votes=5)
+    assert "new" in board.thin
+    page = render_board(board)
+    judges = json.loads(page.partition('id="judges">')[2].partition("</script>")[0])
+    assert [each["name"] for each in judges] == ["ann", "bob"]
+    for judge in judges:
+        for item, (count, share) in zip(board.items, judge["votes"], strict=True):
+            rows = [
+                (weight, 0.5 if tie else float(item == first))
+                for first, second, tie, weight, rater in zip(
+                    *names, tied, weights, raters, strict=True
+                )
+                if rater == judge["name"] and item in (first, second)
+            ]
+            extra = [(1, 0.0)] if item == "model <0>" and judge["name"] == "ann" else []
+            n = sum(weight for weight, _ in rows + extra)
+            assert count == n
+            assert share == pytest.approx(sum(w * won for w, won in rows + extra) / n, abs=6e-4)
+
+
+def test_raters_of_longer_rankings_have_a_page():
+    drawn = rs.Mallows.from_center(list("abcd"), 0.5).sample(60, random_state=0)
+    votes = replace(drawn, raters=np.array([f"p{i % 9}" for i in range(60)], object))
+    page = render_board(rs.leaderboard(votes))
+    check_self_contained(page, has_script=True)
+    assert 'id="judges">[]<' in page
 
 
 def test_items_are_preliminary_by_the_width_of_their_intervals(rng):

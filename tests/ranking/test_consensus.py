@@ -9,6 +9,7 @@ from peak_memory import peak_of
 from rankshot.ranking.consensus import kemeny_solvers
 from rankshot.ranking.consensus.kemeny_solvers import (
     OrderProgram,
+    insertion_search,
     order_few,
     reversed_weight,
     solve_exactly,
@@ -114,6 +115,14 @@ def test_borda_of_lists_shares_the_places_left():
     votes = rs.Rankings.from_orders([["a"], ["b"], [["c", "d"]]], items=list("abcde"))
     # a: 1, 3.5, 4; b the same; c and d: 3.5, 3.5, 1.5; e: 3.5, 3.5, 4.
     assert rs.borda(votes).order == (("a", "b", "c", "d"), "e")
+
+
+def test_the_insertion_search_finds_the_best_order_of_cyclic_votes():
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        W = rng.integers(0, 9, (13, 13)).astype(float)
+        np.fill_diagonal(W, 0)
+        assert reversed_weight(W, insertion_search(W)) == reversed_weight(W, order_few(W))
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])

@@ -155,7 +155,7 @@ def test_items_that_are_not_compared_have_infinite_errors(orders):
 
 def test_what_is_no_maximum_is_refused():
     with pytest.raises(rs.RankshotError):
-        invert_information(np.array([[2.0, -2, 0], [-2, 1, 1], [0, 1, -1]]), tuple("abc"))
+        invert_information(np.array([[2.0, -2, 0], [-2, 1, 1], [0, 1, -1]]), tuple("abc"), 0, ())
 
 
 # ---- Quasi-variances

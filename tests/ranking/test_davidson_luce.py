@@ -241,6 +241,15 @@ def test_without_ties_it_is_plackett_luce(random_rankings, kind):
 # ---- Errors
 
 
+def test_ties_that_k_cuts_have_no_probability():
+    cut = rs.Rankings.from_orders([["b", ["a", "c", "d"]]], items=list("abcd")).top(2)
+    model = rs.leaderboards.DavidsonLuce().fit(
+        rs.Rankings.from_orders([list("abcd"), list("dbca")])
+    )
+    with pytest.raises(rs.RankshotError, match="cuts a tie"):
+        model.log_prob(cut)
+
+
 @pytest.mark.parametrize(
     ("rankings", "message"),
     [

@@ -100,8 +100,9 @@ def test_an_e_value_is_the_likelihood_ratio_to_a_normal_difference():
         assert found == pytest.approx(min(-np.log(e), 0), abs=1e-6)
 
 
-def test_guided_looks_have_the_determinant_of_all_log_worths(rng):
-    root = rng.normal(size=(5, 5))
+@pytest.mark.parametrize("scale", [1e-5, 1, 1e3])
+def test_guided_looks_have_the_determinant_of_all_log_worths(rng, scale):
+    root = scale * rng.normal(size=(5, 5))
     V = root @ root.T
     V -= V.mean(axis=0)
     V -= V.mean(axis=1, keepdims=True)

@@ -220,6 +220,44 @@ def test_boards_by_category_say_what_differs(plain):
         rs.leaderboard(plain, category=True)
 
 
+def test_differences_have_the_degrees_of_freedom_of_welch(plain):
+    """Three categories with few raters, each difference by its definition."""
+    n, names = len(plain), ["one", "two", "three"]
+    raters = [f"p{i % 4 + 5 * (i % 3)}" for i in range(n)]
+    votes = replace(plain, raters=np.array(raters, object), targets=np.array(names * n, object)[:n])
+    board = rs.leaderboard(votes, category=True)
+    p = {}
+    for name in names:
+        for item in "abcd":
+            coefficients = [2 / 3 if other == name else -1 / 3 for other in names]
+            gap, parts, degrees = 0.0, [], []
+            for c, each in zip(coefficients, board.categories.values(), strict=True):
+                i = each.items.index(item)
+                gap += c * (each.log_worths[i] - each.log_worths.mean())
+                parts.append(c**2 * each.covariance[i, i])
+                degrees.append(each.degrees[i])
+            satterthwaite = sum(parts) ** 2 / np.sum(np.square(parts) / degrees)
+            p[name, item] = 2 * student.sf(abs(gap) / np.sqrt(sum(parts)), satterthwaite)
+    found = {(each.category, each.item): each.p_value for each in board.differences()}
+    smallest = min(p, key=p.get)
+    assert next(iter(found)) == smallest
+    assert found[smallest] == pytest.approx(min(1, len(p) * p[smallest]), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:some items always won")
+def test_long_boards_are_shown_in_part(rng):
+    items = [f"item{i:03}" for i in range(105)]
+    thin = rs.Rankings.from_pairs(items[:26], items[-26:], items=items)
+    some = draw_votes(rng, np.linspace(1, -1, 25), 2500, items[:25]).change_items(tuple(items))
+    board = rs.leaderboard(rs.Rankings.concatenate([some, thin]), min_votes=20)
+    text = repr(board)
+    assert [item in text for item in board.items] == [True] * 20 + [False] * 5
+    assert "and 5 more" in text
+    assert sum(item in text for item in board.thin) == 20
+    assert f"and {len(board.thin) - 20} more" in text
+    assert all(item in board._repr_html_() for item in board.items)
+
+
 # ---- Corners and text
 
 

@@ -200,6 +200,25 @@ def test_raters_are_put_into_their_groups(raters, model):
     assert (alone.predict(nobody) == truth).mean() < (mixture.predict(rankings) == truth).mean()
 
 
+def test_by_default_em_goes_on_until_little_is_gained(votes):
+    found = rs.RankingMixture(n_starts=1, random_state=1).fit(votes)
+    best = rs.RankingMixture(n_starts=1, random_state=1, tol=1e-8).fit(votes)
+    assert found.log_likelihood_ == pytest.approx(best.log_likelihood_, abs=0.01)
+    assert found.bic_ == pytest.approx(
+        -2 * found.log_likelihood_ + found.n_parameters_ * np.log(found.n_raters_)
+    )
+
+
+def test_rankings_of_several_targets_are_merged_and_warned_of_once(votes):
+    mixture = rs.RankingMixture(rs.Mallows(), n_starts=1, random_state=0)
+    alone = clone(mixture).fit(votes)
+    targets = np.array(["cat", "dog"] * len(votes), object)[: len(votes)]
+    with pytest.warns(UserWarning, match="several targets") as told:
+        found = mixture.fit(replace(votes, targets=targets))
+    assert len(told) == 1
+    assert found.log_likelihood_ == pytest.approx(alone.log_likelihood_, abs=1e-9)
+
+
 def test_bic_finds_the_number_of_groups(raters, votes):
     one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
     for rankings, model, expected in (

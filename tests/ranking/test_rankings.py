@@ -253,6 +253,7 @@ def test_values_are_read_only_however_they_were_made(votes):
         Rankings.from_item_numbers(np.array([[1, 0]], np.int32), items=["a", "b"]),
     ):
         assert not any(getattr(value, name).flags.writeable for name in ARRAYS)
+        assert value.codes.dtype == value.places.dtype == np.int32
     with pytest.raises(FrozenInstanceError):
         votes.items = ("a",)
     with pytest.raises(TypeError, match="unhashable"):

@@ -24,29 +24,17 @@ def differentiate(f, at, h=1e-5):
     return np.array([(f(at + step) - f(at - step)) / (2 * h) for step in steps]).T
 
 
-def loop_over_raters(log_probs, at, raters, weights, ridge, named=None):
-    """Return A⁻¹ B A⁻¹ of log-worths that add up to zero and of the parameters after, and degrees.
+def correct(s, h, q, total):
+    """Return the sums of raters as CR2 corrects them, and degrees of freedom, by explicit matrices.
 
-    Corrected as CR2 does, with explicit matrices, one parameter after the other. ``named`` says
-    which rankings have a rater.
+    One parameter after the other: ``h`` and ``q`` are the information and the variance by chance of
+    each rater, and ``total`` is all information.
     """
-    slopes = differentiate(log_probs, at)
-    bend = differentiate(lambda x: differentiate(log_probs, x).T @ weights, at, 1e-4)
-    C = len(NAMES)
-    prior = np.zeros_like(bend)
-    prior[:C, :C] = ridge * (np.eye(C) - 1 / C)
-    inverse = np.linalg.pinv(prior - bend, rcond=1e-6)
-    named = np.ones(len(raters), bool) if named is None else named
-    rows = [np.flatnonzero((raters == name) & named) for name in np.unique(raters[named])]
-    s = np.array([weights[some] @ slopes[some] for some in rows])
-    counts = weights if np.all(weights % 1 == 0) else weights**2
-    h, q = (np.array([w[some] @ slopes[some] ** 2 for some in rows]) for w in (weights, counts))
-    total = weights @ slopes**2
     a, share = h / total, h.sum(axis=0) / total
 
     def after(w, k):
         """Return the covariance of s after the fit, if it is w before and that of nobody alike."""
-        unlike = np.eye(len(rows)) - np.outer(a[:, k], np.ones(len(rows)))
+        unlike = np.eye(len(a)) - np.outer(a[:, k], np.ones(len(a)))
         rest = w.sum() * (1 / share[k] - 1) * np.outer(a[:, k], a[:, k])
         return unlike @ np.diag(w) @ unlike.T + rest
 
@@ -69,6 +57,26 @@ def loop_over_raters(log_probs, at, raters, weights, ridge, named=None):
         unlike = np.diag(a[:, k]) - np.outer(a[:, k], a[:, k])
         matrix = unlike / np.sqrt(np.outer(1 - a[:, k], 1 - a[:, k]))
         degrees.append(matrix.trace() ** 2 / (matrix**2).sum())
+    return s, degrees
+
+
+def loop_over_raters(log_probs, at, raters, weights, ridge, named=None):
+    """Return A⁻¹ B A⁻¹ of log-worths that add up to zero and of the parameters after, and degrees.
+
+    ``named`` says which rankings have a rater.
+    """
+    slopes = differentiate(log_probs, at)
+    bend = differentiate(lambda x: differentiate(log_probs, x).T @ weights, at, 1e-4)
+    C = len(NAMES)
+    prior = np.zeros_like(bend)
+    prior[:C, :C] = ridge * (np.eye(C) - 1 / C)
+    inverse = np.linalg.pinv(prior - bend, rcond=1e-6)
+    named = np.ones(len(raters), bool) if named is None else named
+    rows = [np.flatnonzero((raters == name) & named) for name in np.unique(raters[named])]
+    s = np.array([weights[some] @ slopes[some] for some in rows])
+    counts = weights if np.all(weights % 1 == 0) else weights**2
+    h, q = (np.array([w[some] @ slopes[some] ** 2 for some in rows]) for w in (weights, counts))
+    s, degrees = correct(s, h, q, weights @ slopes**2)
     found = inverse @ s.T @ s @ inverse
     centre = np.eye(at.size)
     centre[:C, :C] -= 1 / C
@@ -192,28 +200,27 @@ def test_votes_without_a_rater_are_of_raters_like_the_others(strict):
     assert board.degrees == pytest.approx([degrees[NAMES.index(item)] for item in board.items])
 
 
-def test_raters_of_top_lists_have_one_share_of_the_information(rng):
-    """Sparse rows minus a part of the worths, against the dense table of the same derivatives."""
-    listed = csr_array(rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.5))
-    rest, worths = rng.normal(size=30), rng.random(6)
-    raters = rng.integers(1, 8, 30)
-    units = find_units(raters, np.ones(30), np.arange(30))
-    B, degrees, _ = sum_squares(Gradients(listed, rest, worths), np.ones(30), units)
-    table = listed.toarray() - np.outer(rest, worths)
+@pytest.mark.parametrize(("first", "seed"), [(1, 0), (-3, 4), (-3, 6), (-3, 17)])
+def test_raters_of_top_lists_have_one_share_of_the_information(first, seed):
+    """Sparse rows minus a part of the worths, against the dense table of the same derivatives.
+
+    Rater 0 is nobody: some of these rankings are of the other raters.
+    """
+    rng = np.random.default_rng(seed)
+    raters = np.maximum(rng.integers(first, 8, 70), 0)
+    kept = rng.random((70, 6)) < 0.5
+    slopes = (rng.normal(size=(70, 6)) + rng.normal(size=(8, 6))[raters]) * kept
+    rest, worths = rng.normal(size=70), rng.random(6)
+    # At a maximum of the likelihood, all derivatives add up to zero.
+    slopes -= kept * (slopes.sum(axis=0) - rest.sum() * worths) / kept.sum(axis=0)
+    units = find_units(raters, np.ones(70), np.arange(70))
+    B, degrees, _ = sum_squares(Gradients(csr_array(slopes), rest, worths), np.ones(70), units)
+    table = slopes - np.outer(rest, worths)
     sums = np.array([table[raters == g].sum(axis=0) for g in range(1, 8)])
-    h = np.array([(table[raters == g] ** 2).sum() for g in range(1, 8)])
-    a = h / h.sum()
-
-    def after(w):
-        unlike = np.eye(7) - np.outer(a, np.ones(7))
-        return np.diag(unlike @ np.diag(w) @ unlike.T)
-
-    tau = max(0, ((sums**2).sum() - after(h).sum()) / after(h**2).sum())
-    w = h + tau * h**2
-    sums *= np.sqrt(w / after(w))[:, None]
+    h = np.array([[(table[raters == g] ** 2).sum()] for g in range(1, 8)])
+    sums, wanted = correct(sums, h, h, np.array([(table**2).sum()]))
     assert pytest.approx(sums.T @ sums) == B
-    matrix = (np.diag(a) - np.outer(a, a)) / np.sqrt(np.outer(1 - a, 1 - a))
-    assert degrees == pytest.approx(np.full(6, matrix.trace() ** 2 / (matrix**2).sum()))
+    assert degrees == pytest.approx(np.full(6, wanted[0]))
 
 
 @pytest.mark.parametrize("n", [2, 5, 40])

@@ -41,6 +41,7 @@ def test_samples_follow_the_probabilities(name, k):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_seed_repeats_the_sample_and_a_generator_goes_on(name):
     model = MODELS[name]
+    assert model.sample().lengths.tolist() == [5]
     assert model.sample(50, 2, random_state=3) == model.sample(50, 2, random_state=3)
     rng = np.random.default_rng(3)
     first, second = model.sample(50, 2, random_state=rng), model.sample(50, 2, random_state=rng)

@@ -105,6 +105,9 @@ def test_the_winner_has_many_spellings(tmp_path, word):
         (ARENA, {"rater": "jugde"}, "column", "jugde", ""),
         (ARENA, {"winner": "won"}, "column", "won", ""),
         (ARENA, {"a": "modela"}, "column", "modela", ""),
+        ("x,loses\na,b\n", {"loser": "loses"}, "winner", ANY, ""),
+        ("x,won\na,b\n", {"winner": "won"}, "a", ANY, ""),
+        ("x,won\na,b\n", {"winner": "won", "a": "x"}, "b", ANY, ""),
         ("winner,loser\na,b\nDraw,a\n", {}, "winner", "Draw", ":3"),
         (ARENA, {"items": ["ant", "bee", "cats"]}, "item", "cat", ":3"),
         ("winner,loser,tie\na,b,perhaps\n", {}, "'tie'", "perhaps", ":2"),
@@ -294,7 +297,9 @@ def test_tables_need_not_be_files():
     records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     frame = polars.DataFrame(columns)
     for table in (columns, records, frame, frame.lazy(), frame.to_pandas()):
-        assert rs.read_rankings(table).orders() == wanted
+        found = rs.read_rankings(table)
+        assert found.orders() == wanted
+        assert found.raters.tolist() == ["ann", "bob"]
         assert rs.leaderboard(table).weight == 2
     votes = [{"winner": "x", "loser": "y", "n": 2}, {"winner": "y", "loser": "x", "n": 1.0}]
     found = rs.leaderboard(votes, count="n")

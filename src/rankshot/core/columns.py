@@ -231,7 +231,8 @@ class Table:
         """Give each different value a number, in the order of their first rows."""
         try:
             # 1 and True are equal, and have the same hash.
-            keys = [(type(value), value) for value in values] if _mixes(values) else values
+            has_bool = bool in map(type, values)
+            keys = [(type(value), value) for value in values] if has_bool else values
             number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
             codes = np.fromiter(map(number.__getitem__, keys), np.int32, len(keys))
         except TypeError:
@@ -249,8 +250,7 @@ class Table:
 
     def _merge_labels(self, codes: NDArray[np.int32], labels: list[str]) -> Coded:
         """Strip labels, empty those of missing values, and give equal ones one number."""
-        if (missing := self._missing) is None:
-            return Coded(codes, labels)
+        missing = self._missing or ()
         stripped = ["" if (bare := label.strip()) in missing else bare for label in labels]
         distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
         if len(distinct) == len(labels):
@@ -364,11 +364,6 @@ def require_numbers(
 
 def _is_arrow(column: Any) -> bool:
     return hasattr(column, "type")
-
-
-def _mixes(values: Sequence[Any]) -> bool:
-    kinds = {*map(type, values)}
-    return bool in kinds and len(kinds) > 1
 
 
 def _to_text(value: object) -> str:

@@ -229,5 +229,4 @@ def format_share(share: float) -> str:
     """
     if isnan(share):
         return "n/a"
-    text = f"{share:.3f}".replace("-0.000", "0.000")
-    return text.replace("0.", ".", 1) if abs(share) < 1 else text
+    return f"{share:.3f}".replace("-0.000", "0.000").replace("0.", ".", 1)

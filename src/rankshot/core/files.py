@@ -252,7 +252,7 @@ def read_hashes(manifest: Path | None, key: str = "files") -> dict[str, str]:
     return {str(name): str(digest) for name, digest in files.items()}
 
 
-def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool = False) -> None:
+def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool) -> None:
     """Refuse a file that a person may have written or changed.
 
     A file that exists may be replaced if the manifest has the hash of its content: then we wrote
@@ -291,9 +291,7 @@ def remember_own(path: Path, manifest: Path, content: Path | None = None) -> Non
 
 
 @contextmanager
-def replace_own(
-    path: Path, manifest: Path | None = None, *, overwrite: bool = False
-) -> Iterator[Path]:
+def replace_own(path: Path, manifest: Path | None = None, *, overwrite: bool) -> Iterator[Path]:
     """`replace_path` for a file that `require_own` allows to be replaced, in its manifest."""
     require_own(path, manifest, overwrite=overwrite)
     with replace_path(path) as temporary:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtrit
 
@@ -241,7 +242,8 @@ def _fit(
     votes = replace(votes, rankings=replace(votes.rankings, targets=nothing))
     counts, wins, tied = _count(votes.rankings)
     # Without a cycle of wins, nothing limits the tie parameter: a tie is no sign of equal worths.
-    limits = ties != "outcome" or connected_components(wins, connection="strong")[0] < len(wins)
+    n_groups, _ = connected_components(csr_array(wins), connection="strong")
+    limits = ties != "outcome" or n_groups < len(wins)
     before = wins + tied if limits and ties != "ignore" else wins
     one_sided, sides, described = find_one_sided(before, votes.rankings.items)
     has_order = ~votes.rankings.rows_with_ties

@@ -109,7 +109,7 @@ def read_ballots(
     target, weight = meanings.find("target"), meanings.find("weight")
     known = None if items is None else as_names(items)
     value = _find_value(meanings)
-    item = meanings.find_one(ITEMS, "item") if value or "item" in named else None
+    item = meanings.find_one(ITEMS, "item") if value else None
     is_long = bool(item and value)
     find_count = is_long or "count" in named
     count = meanings.find("count") if find_count else meanings.find_one(COUNTS, "count")

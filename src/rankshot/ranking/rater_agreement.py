@@ -280,7 +280,6 @@ def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
     strict = replace(rankings, places=places, lengths=lengths, weights=share)
     before = precedence(strict[subset & (share > 0)])
     pairs = before + before.T + float(share[~subset].sum())
-    np.fill_diagonal(pairs, 0)
     return pairs, _count_comparisons(rankings, np.where(squares > 0, n_compared - 1, 0))
 
 

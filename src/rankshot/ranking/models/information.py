@@ -170,7 +170,7 @@ def find_covariance(
 
 
 def invert_information(
-    information: Floats, items: tuple[str, ...], penalty: float = 0, labels: tuple[str, ...] = ()
+    information: Floats, items: tuple[str, ...], penalty: float, labels: tuple[str, ...]
 ) -> Floats:
     """Covariance of log-worths that add up to zero, and of other parameters.
 
@@ -187,7 +187,6 @@ def invert_information(
         _require_connected(information[:C, :C], items)
     reference = int(np.argmax(np.diag(information)[:C]))
     others = np.delete(np.arange(len(information)), reference)
-    labels = labels or items
     names = [labels[i] if i < len(labels) else "a tie parameter" for i in others]
     covariance = np.zeros_like(information)
     covariance[np.ix_(others, others)] = invert_curvature(

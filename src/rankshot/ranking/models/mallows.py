@@ -246,7 +246,7 @@ def pole_remainder(x: Floats) -> Floats:
     safe = np.where(small, 1.0, x)
     with np.errstate(over="ignore"):
         direct = 1 / np.expm1(safe) - 1 / safe + 0.5
-    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42 * (1 - x**2 / 40)))
+    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42))
     return np.where(small, series, direct)
 
 

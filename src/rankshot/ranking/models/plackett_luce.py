@@ -273,7 +273,7 @@ class PlackettLuce(WorthModel):
         check_is_fitted(self)
         rankings = require_one_subject(rankings).with_items(self.items_)
         information = Likelihood(rankings).information(self.log_worths_)
-        return invert_information(information, self.items_, self.regularization)
+        return invert_information(information, self.items_, self.regularization, self.items_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` top-``k`` rankings (full by default), with the seed ``random_state``.
@@ -355,8 +355,6 @@ SMALL = 256
 """Matrices of up to this many classes are dense."""
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
-WIDEST_RANGE = 300.0
-"""Log-worths of a fit differ by no more: the square of a worth must not be 0."""
 SPARSE_PART = 4
 """Larger ones are sparse if rankings list less than one in this many pairs of classes."""
 
@@ -575,8 +573,6 @@ class Likelihood:
     def evaluate(self, theta: Floats) -> Point:
         """Log-likelihood and its gradient."""
         span = float(theta.max() - theta.min())
-        if span > WIDEST_RANGE:
-            return Point(-np.inf, np.zeros_like(theta))
         value, expected = self.value_and_expected(theta)
         size = abs(value) + float(self.wins.sum()) * (1 + span)
         return Point(value, self.wins - expected, size, self.wins + expected)
