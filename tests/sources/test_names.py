@@ -20,7 +20,7 @@ PLACES = [[synset, first] for synset, first in zip(IMAGENET.synsets, FIRST, stri
 
 
 def fails(source, value):
-    with refuses("source", value):
+    with refuses("seen", value):
         rs.sources.read_class_labels(source)
 
 

@@ -18,6 +18,7 @@ from rankshot.core.errors import (
     join_some,
     suggest_name,
 )
+from rankshot.core.files import open_bytes
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import NameMatcher
@@ -291,7 +292,8 @@ def _list_files(path: Path) -> dict[str, list[Path]]:
 def _read_answer(path: Path) -> str:
     """The text of a file, without the prompt if that was copied as well."""
     try:
-        text = path.read_text("utf-8-sig")
+        with open_bytes(path) as stream:
+            text = stream.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         rule, hint = "is not UTF-8 text", "save it as plain text"
         raise InputError("answer", NO_VALUE, rule, str(path), hint) from None

@@ -30,7 +30,7 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.core.files import decode_lines, iterate_names
+from rankshot.core.files import decode_lines, iterate_names, open_bytes
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
 
@@ -334,7 +334,7 @@ class ClassLabels:
 
 
 def read_class_labels(
-    source: str | Path | Sequence[object] | Mapping[object, object] | ClassLabels,
+    seen: str | Path | Sequence[object] | Mapping[object, object] | ClassLabels,
 ) -> ClassLabels:
     """Read the classes of a classifier, in the order of its outputs, from labels of any format.
 
@@ -346,7 +346,7 @@ def read_class_labels(
 
     Parameters
     ----------
-    source : str, Path, sequence or mapping
+    seen : str, Path, sequence or mapping
         One of
 
         - ``"imagenet-1k"``, the 1,000 classes of ImageNet;
@@ -364,11 +364,11 @@ def read_class_labels(
     >>> print(*labels.changes)
     2 labels now have readable names: 'tench, Tinca' is 'tench', 'n02012849' is 'crane (bird)'
     """
-    if isinstance(source, ClassLabels):
-        return source
-    if isinstance(source, str) and source == IMAGENET:
+    if isinstance(seen, ClassLabels):
+        return seen
+    if isinstance(seen, str) and seen == IMAGENET:
         return load_imagenet_labels()
-    raw, where = _list_labels(source)
+    raw, where = _list_labels(seen)
     with prefix_errors(where):
         return _build([_as_label(label, i) for i, label in enumerate(raw)])
 
@@ -393,7 +393,7 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
         path = Path(source) / "config.json" if Path(source).is_dir() else Path(source)
         if path.name == source and not path.exists() and not path.suffix:
             problem = f"is neither a file nor a built-in list{suggest_name(source, [IMAGENET])}"
-            raise InputError("source", source, problem, hint=f"the list is {IMAGENET!r}")
+            raise InputError("seen", source, problem, hint=f"the list is {IMAGENET!r}")
         content, where = _read_structure(path), str(path)
     is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
     labels = list(content) if is_ordered else []
@@ -401,13 +401,13 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
         labels = _list_mapping(content, where)
     if not labels:
         expected = "must be a file with one label per line, a sequence or a mapping of labels"
-        raise InputError("source", content, expected, where=where)
+        raise InputError("seen", content, expected, where=where)
     return labels, where
 
 
 def _read_structure(path: Path) -> object:
     """Return the list or the object in a file; a text file is a list of its lines."""
-    with path.open("rb") as stream:
+    with open_bytes(path) as stream:
         text = "".join(line for _, line in decode_lines(stream, path))
     is_json = path.suffix.lower() == ".json"
     if is_json or text.lstrip()[:1] in {"[", "{"}:
@@ -416,7 +416,7 @@ def _read_structure(path: Path) -> object:
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 return parse(text.strip())
         if is_json:
-            raise InputError("source", str(path), "is not JSON")
+            raise InputError("seen", str(path), "is not JSON")
     return [name for _, name in iterate_names(path)]
 
 
@@ -427,7 +427,7 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
             return _list_mapping(mapping[field], f"{where}: {field}")
     if "model_type" in mapping or "architectures" in mapping:
         problem = "has no id2label, so the model has no class names"
-        raise InputError("source", NO_VALUE, problem, where, "give a list of them")
+        raise InputError("seen", NO_VALUE, problem, where, "give a list of them")
     keys, values = list(mapping), list(mapping.values())
     if all(map(_is_index, values)) and not all(type(key) is int for key in keys):
         keys, values = values, keys
@@ -437,7 +437,7 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
         odd = [key for key in keys if not _is_index(key) or int(key) not in wanted]
         problem = f"must have the indices 0 to {len(mapping) - 1}, each once"
         hint = f"missing: {quote_names(missing, 4)}"
-        raise InputError("source", odd, problem, where, hint)
+        raise InputError("seen", odd, problem, where, hint)
     return [label_of[index] for index in wanted]
 
 
@@ -453,7 +453,7 @@ def _as_label(raw: object, number: int) -> Label:
     if isinstance(raw, int) and not isinstance(raw, bool):
         raw = str(raw)
     if not isinstance(raw, str) or not raw.strip():
-        raise InputError("source", raw, "must be text", where=f"label {number}")
+        raise InputError("seen", raw, "must be text", where=f"label {number}")
     return parse_label(str(raw).strip())
 
 
@@ -519,7 +519,7 @@ def _tell_apart(
         given = labels[found.index(Counter(found).most_common(1)[0][0])].given
         problem = "is listed more than once, and nothing distinguishes the classes"
         hint = "give each its own name, or its WordNet id, as in 'n02012849 crane'"
-        raise InputError("source", given, problem, hint=hint)
+        raise InputError("seen", given, problem, hint=hint)
     return tuple(found)
 
 
