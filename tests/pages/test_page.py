@@ -11,6 +11,7 @@ from rankshot import RankshotError
 from rankshot.pages import Card, Report, render_report, write_page
 from rankshot.pages.explanations import ShownInput
 from rankshot.pages.predictions import PredictionOverview
+from rankshot.pages.report import write_lead
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 
@@ -70,7 +71,8 @@ def full():
 def test_every_number_and_name_is_on_the_page(full):
     text = Walker(full).text
     wanted = """
-        Ten new classes|61.7%|57.1–65.8%|33.3%|60.0% (50.0–70.0%)|Rankings of seen classes.
+        Ten new classes|of 3 new classes
+        61.7%|57.1–65.8%|33.3%|60.0% (50.0–70.0%)|Rankings of seen classes.
         Test images|10,000|of all classes|31.1%|30.2–32.1%|44.5%|43.0–46.1%
         leopard|tiger = lion|fox|71.2%|23.4%|Intervals are Wilson's.
         54.4%|43.3%
@@ -84,6 +86,13 @@ def test_every_number_and_name_is_on_the_page(full):
     """
     missing = [w for line in wanted.split("\n") for w in line.strip().split("|") if w not in text]
     assert missing == []
+
+
+def test_the_lead_depends_on_what_the_head_was_given():
+    flags = [{}, {"with_examples": True}, {"with_evidence": True}]
+    leads = [write_lead(**each) for each in (*flags, flags[1] | flags[2])]
+    assert len({*leads}) == 4
+    assert leads[0] == write_lead(with_examples=False, with_evidence=False)
 
 
 # ---- Form

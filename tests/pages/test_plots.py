@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import rankshot as rs
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval, reliability
 from refusals import refuses
 
 NAMES = ["cat", "dog", "fox"]
@@ -70,6 +70,25 @@ def test_rankings_are_side_by_side():
     assert len({*colours["a"], *colours["b"], *colours["d"]}) == 3
 
 
+def test_many_long_rankings_fit_side_by_side_and_what_is_left_out_is_told():
+    items = [f"a seen class {i}" for i in range(15)]
+    votes = rs.Rankings.from_orders([items] * 14, raters=[f"a long name {i}" for i in range(14)])
+    display = rs.pages.RankingsDisplay.from_rankings(votes)
+    axes = display.ax_
+    assert [len(axes.texts), len(axes.patches)] == [12 * 10] * 2
+    assert all(number in axes.get_title() for number in ("12", "14"))
+    assert names_at(axes.yaxis) == [str(place) for place in range(1, 11)]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 11.5), (9.5, -0.5))
+    assert_inside(display)
+    boxes = {text.get_position(): text.get_window_extent() for text in axes.texts}
+    for (x, y), box in boxes.items():
+        for other in ((x + 1, y), (x, y + 1)):
+            assert other not in boxes or not box.overlaps(boxes[other])
+    few = rs.pages.RankingsDisplay.from_rankings(votes[:12], k=3)
+    assert (few.title, names_at(few.ax_.yaxis)) == ("", ["1", "2", "3"])
+    assert_inside(few)
+
+
 def draw_probabilities(rng, n=500):
     proba = rng.dirichlet([0.7] * 3, size=n)
     drawn = [rng.choice(NAMES, p=row) for row in proba]
@@ -97,6 +116,8 @@ def test_discs_are_the_bins_and_their_numbers(rng):
     label = display.ax_.get_legend().get_texts()[1].get_text()
     assert label == f"head, calibration error {error:.1%}"
     assert_inside(display)
+    usual = rs.pages.ReliabilityDisplay.from_predictions(y, proba, NAMES).reliability
+    assert usual.count.tolist() == reliability(y, proba, NAMES).count.tolist()
 
 
 RESULTS = {

@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from report_samples import summary
 
 import rankshot as rs
 from rankshot.pages import Report, find_similar_classes, render_report, summarize_rankings
+from rankshot.pages.report import choose_summaries
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import restrict_items
 
@@ -84,3 +86,16 @@ def test_a_tie_takes_the_places_of_all_its_items():
     votes = rs.Rankings.from_orders([["a", ["b", "c"], "d"]], items=list("abcd"), targets="x")
     page = render_report(Report("t", consensuses=summarize_rankings(votes, votes, 4)))
     assert re.findall(r'<li value="(\d)">', page) == ["1", "2", "4"]
+
+
+def test_of_many_classes_those_with_the_lowest_agreement_are_shown():
+    agreed = [*np.linspace(1, 0.2, 45), None, 0.5, 0.5]
+    names = [*(f"class {i}" for i in range(45)), "unknown", "b", "a"]
+    pairs = zip(names, agreed, strict=True)
+    every = [summary(name, ("x",), agreement) for name, agreement in pairs]
+    found = [one.target for one in choose_summaries(every)]
+    assert len(found) == 40
+    assert found[:2] == ["class 44", "class 43"]
+    assert "unknown" not in found
+    assert found.index("a") + 1 == found.index("b")
+    assert choose_summaries(every[:40]) == every[:40]

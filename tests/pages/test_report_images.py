@@ -9,7 +9,14 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from rankshot import RankshotError
-from rankshot.pages.images import Outcomes, Thumbnail, choose_images, find_files
+from rankshot.pages import build_report
+from rankshot.pages.images import (
+    Outcomes,
+    Thumbnail,
+    choose_images,
+    describe_choice,
+    find_files,
+)
 from tiny_models import two_halves
 
 
@@ -104,3 +111,43 @@ def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
         first = rows[:20]
         assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
         assert (outcomes.predicted[first] == outcomes.truth[first]).sum() == 10
+    wrong = outcomes.predicted != outcomes.truth
+    text = describe_choice(outcomes, rows)
+    for number in (f"{len(rows)} of 2,000", f"{wrong.mean():.0%}", f"{wrong[rows].mean():.0%}"):
+        assert number in text
+
+
+@pytest.mark.parametrize("L", [1, 10, 31])
+def test_without_the_truth_each_class_shows_its_most_and_least_probable(rng, L):
+    outcomes = random_outcomes(rng, L, 2000, known=False)
+    rows = choose_images(outcomes, np.arange(2000))
+    each, sure = max(60 // (2 * L), 1), outcomes.proba.max(axis=1)
+    shown = {str(outcomes.predicted[row]) for row in rows}
+    assert len(shown) == min(L, 30)
+    for name in shown:
+        theirs = sorted(np.flatnonzero(outcomes.predicted == name), key=lambda row: -sure[row])
+        expected = [theirs[i] for n in range(each) for i in (n, -1 - n)]
+        assert [row for row in rows if outcomes.predicted[row] == name] == expected
+    assert f"{len(rows)} of 2,000" in describe_choice(outcomes, rows)
+    assert describe_choice(outcomes, range(2000)) == ""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_rejected_inputs_are_counted_and_have_no_image(rng, known):
+    outcomes = random_outcomes(rng, 3, 20, known)
+    outcomes.predicted[:2] = "none of these"
+    pixels = rng.integers(0, 256, size=(20, 8, 8, 3), dtype=np.uint8)
+    report = build_report("t", outcomes, images=dict(enumerate(pixels)))
+    assert {int(one.name) for one in report.gallery} == {*range(2, 20)}
+    assert [(card.label, card.value) for card in report.cards] == [("Rejected", "2")]
+    assert (report.evaluation is None, report.overview is None) == (not known, known)
+
+
+def test_an_image_that_cannot_be_read_is_named(rng, tmp_path):
+    outcomes = random_outcomes(rng, 3, 3)
+    (tmp_path / "broken.png").write_bytes(b"nothing")
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    report = build_report("t", outcomes, images={0: pixels, 2: tmp_path / "broken.png"})
+    assert [one.name for one in report.gallery] == ["0"]
+    assert len(report.notes) == 1
+    assert str(tmp_path) not in report.notes[0]

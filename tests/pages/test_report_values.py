@@ -79,7 +79,7 @@ def test_predictions_without_truth_are_counted():
     ],
 )
 def test_the_headline_is_the_best_number_that_is_known(values, number, context):
-    found = write_headline(**values)
+    found = write_headline(**values, kind="new")
     assert found.number == number
     assert context.items() <= dict(found.context).items()
     assert all(0 <= place <= 100 for place in found.scale.values())
@@ -95,6 +95,11 @@ def test_cards_name_what_stands_out():
     counts = {card.label: card for card in list_cards(COUNTED)}
     assert counts["Never predicted"].detail == "dog"
     assert counts["Uncertain"].value == "1 input"
+
+
+def test_one_class_is_not_the_lowest_and_none_is_confused():
+    one = evaluate(np.array(["cat"] * 3), np.array(["cat"] * 3), np.ones((3, 1)), ["cat"])
+    assert [card.label for card in list_cards(one)] == ["Probabilities"]
 
 
 def test_the_next_step_names_classes_that_are_confused_once():

@@ -140,7 +140,7 @@ class Headline(NamedTuple):
 
 def write_headline(
     result: Evaluation | PredictionOverview,
-    kind: str = "new",
+    kind: str,
     forecast: Interval | None = None,
     audited: Interval | None = None,
 ) -> Headline:

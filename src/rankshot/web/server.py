@@ -172,7 +172,7 @@ def serve(app: FastAPI, port: socket.socket) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ"))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.basicConfig(handlers=[handler])
     LOGGER.setLevel(logging.INFO)
     LOGGER.info("the server has started")
     try:
