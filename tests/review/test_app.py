@@ -129,6 +129,8 @@ def test_images_are_made_anew_and_sounds_have_their_type(served):
     reply = served.client.get("/images/4")
     with Image.open(io.BytesIO(reply.body)) as image:
         assert (image.format, image.size) == ("JPEG", (192, 128))
+    with Image.open(io.BytesIO(served.client.get("/images/4?large=true").body)) as image:
+        assert image.size == (300, 200)
     assert reply.all("x-content-type-options") == ["nosniff"]
     assert "media-src 'self'" in reply.all("content-security-policy")[0]
     sound = served.client.get("/sounds/5", {"range": "bytes=0-99"})
@@ -169,6 +171,28 @@ def test_filters(served):
     assert not {20, 21} & {row["row"] for row in useful}
 
 
+def test_pages_of_sixty_and_the_largest_scores_of_a_row(tmp_path):
+    ids = [f"x{i}" for i in range(130)]
+    with open_review(tmp_path, n=130) as review:
+        inputs = ShownInputs(ids, review.learner.scores)
+        app = create_app(review, inputs, Results(review, inputs, tmp_path), token=TOKEN)
+        client = Client(app)
+        client.get(f"/?token={TOKEN.replace(' ', '+')}")
+        pages = [client.read(f"/api/rows?page={page}") for page in (0, 1, 2, 99)]
+        useful = client.read("/api/rows?order=useful")
+    assert [(each["page"], each["n_pages"], each["n"]) for each in pages] == [
+        *((page, 3, 130) for page in (0, 1, 2, 2))
+    ]
+    assert [len(each["rows"]) for each in pages] == [60, 60, 10, 10]
+    rows = [row["row"] for each in pages[:3] for row in each["rows"]]
+    assert rows == review.predicted.order.tolist()
+    assert useful["n"] == 30
+    scores = make_scores(130)[0].values[0]
+    best = sorted(zip(scores, SEEN, strict=True), reverse=True)
+    (first,) = (row for each in pages for row in each["rows"] if row["row"] == 0)
+    assert first["text"] == ", ".join(f"{name} {score:.3g}" for score, name in best)
+
+
 def test_an_audit_by_requests(served):
     audit = served.client.post_json("/api/audit", {"action": "open"}).json["audit"]
     assert audit["n_inputs"] == 40
@@ -176,6 +200,8 @@ def test_an_audit_by_requests(served):
     assert served.client.post_json("/api/audit", check).json["audit"]["n_checked"] == 1
     again = served.client.post_json("/api/audit", check)
     assert (again.status, "checked already" in again.text) == (409, True)
+    assert served.client.post_json("/api/audit", {"action": "undo"}).json["audit"]["n_checked"] == 0
+    assert served.client.post_json("/api/audit", check).json["audit"]["n_checked"] == 1
     assert served.client.post_json("/api/audit", {"action": "check"}).status == 409
     assert served.client.post_json("/api/audit", {"action": "close"}).json == {"audit": None}
     assert served.client.read("/api/state")["last_audit"]["n_checked"] == 1
@@ -186,13 +212,17 @@ def test_files_to_take_away(served, tmp_path):
     labels = [[10, "cat"], [11, "quokka"], [12, "none of these"]]
     served.client.post_json("/api/labels", {"labels": labels})
     served.review.learn()
-    given = list(csv.reader(io.StringIO(served.client.get("/files/labels.csv").text)))
+    reply = served.client.get("/files/labels.csv")
+    assert reply["content-disposition"] == 'attachment; filename="labels.csv"'
+    given = list(csv.reader(io.StringIO(reply.text)))
     ids = served.review.ids
     assert given == [["id", "label"], [ids[10], "cat"], [ids[11], "quokka"]]
     assert served.client.get("/files/predictions.csv").status == 200
     found = rs.zeroshot.read_predictions(served.folder / "predictions.csv")
     assert found.labels[10:13].tolist() == ["cat", "quokka", "none of these"]
     assert found.ids.tolist() == list(ids)
+    certain = [[float(name == target) for target in found.targets] for name in found.labels[10:13]]
+    assert found.proba[10:13].tolist() == certain
     others = [i for i in range(40) if i not in {10, 11, 12}]
     assert found.labels[others].tolist() == served.review.predicted.labels[others].tolist()
     assert served.client.get("/files/head.rankshot").status == 200

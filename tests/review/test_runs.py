@@ -5,10 +5,12 @@ import pytest
 from small_review import ORDERS, make_scores
 
 import rankshot as rs
+from asgi import Client
 from rankshot.recognition import Preprocessing, open_run
 from rankshot.recognition.run_report import explain_run, report_run
+from rankshot.review.inputs import find_inputs
 from rankshot.review.learning import suggest_for_run
-from rankshot.review.serve import review_run
+from rankshot.review.serve import review_run, serve_review
 from refusals import refuses
 from tiny_models import mean_colors, write_images
 
@@ -64,6 +66,50 @@ def test_images_are_found_where_the_run_was_moved_and_compared_by_content(tmp_pa
     page = report_run(open_run(tmp_path / "two" / "run"))
     assert page.gallery
     assert str(tmp_path) not in str(page)
+
+
+def test_inputs_are_found_in_tables_and_folders(tmp_path):
+    write_images(tmp_path / "photos", n=2)
+    one, two = sorted((tmp_path / "photos").rglob("*.png"))
+    (tmp_path / "texts.csv").write_text('id,text\na,"one, two"\nb,three\n')
+    (tmp_path / "paths.csv").write_text(f"id,path\na,{one.relative_to(tmp_path)}\nb,{two}\n")
+    ids = ["a", "b"]
+    assert find_inputs(ids, tmp_path / "texts.csv") == {"a": "one, two", "b": "three"}
+    found = find_inputs(ids, tmp_path / "paths.csv")
+    assert {name: path.resolve() for name, path in found.items()} == {"a": one, "b": two}
+    for place in (one.parent, one):
+        assert find_inputs([one.stem, two.name, "c"], place) == {one.stem: one, two.name: two}
+
+
+@pytest.mark.parametrize("token", [None, "a token of the tests"])
+def test_the_page_opens_by_its_address_and_a_secret_of_ones_own_is_not_printed(
+    run, tmp_path, monkeypatch, token
+):
+    monkeypatch.delenv("RANKSHOT_REVIEW_TOKEN", raising=False)
+    if token:
+        monkeypatch.setenv("RANKSHOT_REVIEW_TOKEN", token)
+    said, opened, replies = [], [], []
+
+    def ask(app, port):
+        number = port.getsockname()[1]
+        assert opened[0].startswith(f"http://127.0.0.1:{number}/?token=")
+        for host in (f"127.0.0.1:{number}", f"localhost:{number}", "proxy.example"):
+            client = Client(app, headers={"host": host})
+            reply = client.get(f"/?{opened[0].partition('?')[2]}".replace(" ", "+"))
+            replies.append((reply.status, client.get("/").status))
+
+    monkeypatch.setattr("rankshot.review.serve.serve", ask)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    folder = tmp_path / "run" / "review"
+    options = {"overwrite": False, "open_browser": True, "say": said.append}
+    serve_review(review_run(run), folder, title="t", host="127.0.0.1", port=0, **options)
+    assert replies == [(303, 200)] * 2 + [(303, 200) if token else (421, 421)]
+    assert any(opened[0] in line for line in said) == (token is None)
+    assert not any("a token of the tests" in line for line in said)
+    assert (folder / "predictions.csv").exists()
+    if token is None:
+        with refuses("host", "0.0.0.0"):
+            serve_review(review_run(run), folder, title="t", host="0.0.0.0", port=0, **options)
 
 
 def test_inputs_of_another_folder_are_refused(run, tmp_path):

@@ -110,6 +110,19 @@ def test_an_audit_draws_each_unlabelled_input_once(review):
     assert found["low"] == found["high"] == right / 38
 
 
+def test_an_audit_begins_with_the_predictions_of_all_labels(review):
+    before = review.predicted.labels
+    others = {"cat": "dog", "dog": "truck", "truck": "cat"}
+    review.set_labels({row: others[TRUTH[row]] for row in range(30)})
+    review.open_audit(7)
+    assert (review.audit.predicted != before)[review.audit.order].any()
+    assert not review.learn()
+    review.set_labels(dict.fromkeys(range(40), "cat"))
+    review.close_audit()
+    with pytest.raises(GoneError):
+        review.open_audit(7)
+
+
 def test_what_is_audited_is_learned_only_when_the_audit_is_closed(review, tmp_path):
     before = review.predicted.labels
     review.open_audit(1)

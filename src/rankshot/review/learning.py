@@ -135,7 +135,7 @@ def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Cha
 # ---- A table to fill in, instead of the page
 
 
-def suggest_for_run(run: Run, path: Path, number: int = 20) -> int:
+def suggest_for_run(run: Run, path: Path, number: int) -> int:
     """Add inputs of a run to a table to fill in; return how many of its rows have no label.
 
     All rows that the table has stay as they are, with all their columns. It gets rows for inputs

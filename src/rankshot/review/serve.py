@@ -74,11 +74,11 @@ def serve_review(
     folder: Path,
     *,
     title: str,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    overwrite: bool = False,
-    open_browser: bool = False,
-    say: Callable[[str], object] = print,
+    host: str,
+    port: int,
+    overwrite: bool,
+    open_browser: bool,
+    say: Callable[[str], object],
 ) -> None:
     """Serve the page of a review until it is interrupted.
 
