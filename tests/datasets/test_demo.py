@@ -11,8 +11,6 @@ from rankshot.pages import render_report
 from rankshot.zeroshot.metrics import reliability
 from refusals import refuses
 
-pytestmark = pytest.mark.slow
-
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
 

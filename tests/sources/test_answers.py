@@ -1,11 +1,12 @@
 """Answers as chat windows write them: each case is a form that models really use."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankshot.sources import choose_rehearsed, read_answers
+from rankshot.sources import choose_rehearsed, make_prompts, read_answer_files, read_answers
 from rankshot.sources.prompts import make_question
 from refusals import refuses
 
@@ -234,6 +235,88 @@ def test_whatever_comes_is_read_or_reported(text):
     for order in found.orders.values():
         assert 3 <= len(set(order)) == len(order) <= 5
         assert set(order) <= set(ITEMS)
+
+
+# ---- Prompts to paste, and the files of their answers
+
+
+def read_prompt(prompt, items=ITEMS):
+    """Return the targets and the items that a prompt lists."""
+    lists = list(map(json.loads, re.findall(r"\[.*\]", prompt)))
+    (listed,) = (some for some in lists if set(some) == set(items))
+    (targets,) = (some for some in lists if set(some) <= set(TARGETS))
+    return targets, listed
+
+
+def test_each_rater_is_asked_for_all_targets_in_an_order_of_its_own():
+    prompts = make_prompts(TARGETS, ITEMS)
+    assert prompts == make_prompts(TARGETS, ITEMS, raters=4, k=len(ITEMS), seed=0)
+    assert list(prompts) == [f"rater-{n}.txt" for n in range(1, 5)]
+    found = [read_prompt(prompt) for prompt in prompts.values()]
+    assert all(sorted(targets) == sorted(TARGETS) for targets, _ in found)
+    assert len({tuple(items) for _, items in found}) == 4
+    assert make_prompts(TARGETS, ITEMS, seed=1)["rater-1.txt"] != prompts["rater-1.txt"]
+    assert all("14 items" in prompt for prompt in prompts.values())
+    assert "the 5 items" in make_prompts(TARGETS, ITEMS, k=5)["rater-1.txt"]
+
+
+def test_a_long_prompt_is_divided_into_parts_within_the_limit():
+    with refuses("max_tokens", 1) as caught:
+        make_prompts(TARGETS, ITEMS, max_tokens=1)
+    (least,) = re.findall(r"must be (\d+)", str(caught.value))
+    prompts = make_prompts(TARGETS, ITEMS, raters=2, max_tokens=int(least))
+    assert list(prompts) == [f"rater-{n}.part-{i}.txt" for n in (1, 2) for i in (1, 2, 3)]
+    for rater in (1, 2):
+        found = [read_prompt(prompts[f"rater-{rater}.part-{i}.txt"]) for i in (1, 2, 3)]
+        assert sorted(name for targets, _ in found for name in targets) == sorted(TARGETS)
+        assert found[0][1] == found[1][1] == found[2][1]
+    with refuses("max_tokens", int(least) - 1):
+        make_prompts(TARGETS, ITEMS, max_tokens=int(least) - 1)
+    many = make_prompts([f"new class {i}" for i in range(400)], ITEMS, raters=1)
+    assert len(many) > 1
+    assert all(len(prompt) / 2.7 < 8_000 for prompt in many.values())
+
+
+def test_answers_in_files_and_what_is_asked_again(tmp_path):
+    answers = {
+        "rater-1.part-1.txt": f"cat: {', '.join(CAT)}",
+        "rater-1.part-2.md": f"truck: {', '.join(TRUCK[::-1])}",
+        "rater-1.again-1.txt": f"truck: {', '.join(TRUCK)}",
+        "rater-2.txt": json.dumps({"cat": CAT[::-1]}),
+        ".hidden.txt": f"cat: {', '.join(TRUCK)}",
+        "notes.csv": f"cat: {', '.join(TRUCK)}",
+    }
+    for name, text in answers.items():
+        (tmp_path / name).write_text(text)
+    found = read_answer_files(tmp_path, TARGETS, ITEMS, 5)
+    rankings = found.rankings
+    lists = zip(rankings.raters, rankings.targets, rankings.orders(), strict=True)
+    # The later answer counts.
+    assert sorted(lists) == [
+        ("rater-1", "cat", CAT),
+        ("rater-1", "truck", TRUCK),
+        ("rater-2", "cat", CAT[::-1]),
+    ]
+    assert found.follow_ups == {
+        "rater-1.again-3": ("persian+cat",),
+        "rater-2.again-1": ("truck", "persian+cat"),
+    }
+    again = make_prompts(found.follow_ups, ITEMS, k=5)
+    assert {name: sorted(read_prompt(prompt)[0]) for name, prompt in again.items()} == {
+        f"{name}.txt": sorted(targets) for name, targets in found.follow_ups.items()
+    }
+    assert make_prompts({"rater-1.again-1": ()}, ITEMS) == {}
+
+
+@pytest.mark.parametrize("content", [None, b"I cannot help with that.", b"cat: \xff\xfe"])
+def test_a_file_without_an_answer_is_named(tmp_path, content):
+    if content is None:
+        with refuses("path", str(tmp_path)):
+            read_answer_files(tmp_path, TARGETS, ITEMS)
+    else:
+        (tmp_path / "rater-1.txt").write_bytes(content)
+        with refuses("answer", where=str(tmp_path / "rater-1.txt")):
+            read_answer_files(tmp_path, TARGETS, ITEMS)
 
 
 # ---- Names

@@ -8,7 +8,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.sources import choose_source, dictionary, rank_names
-from rankshot.sources.dictionary import load_dictionary
+from rankshot.sources.dictionary import load_dictionary, stem_words
 from rankshot.sources.prompts import make_question
 from refusals import refuses
 
@@ -73,6 +73,20 @@ def test_a_noun_that_is_not_there_is_a_mixture_and_less_certain():
     [note] = found.notes
     assert "'windsor chair'" in note
     assert "'chair'" in note
+
+
+def test_a_compound_of_known_words_needs_no_sense_of_its_own():
+    assert IMAGES.choose_sense("robo vacuum") == (None, False)
+    found = rs.LookAlikes("images").rankings(["robo vacuum"], IMAGENET)
+    assert "vacuum" in found.orders()[0][:3]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("alarm_clock", "clock alarms"), ("buses", "bus"), ("mowing", "mowed"), ("grey", "gray")],
+)
+def test_words_have_one_stem_in_all_their_forms(one, other):
+    assert sorted(stem_words(one)) == sorted(stem_words(other))
 
 
 @pytest.mark.parametrize("name", ["justice", "zzyzx", "Tuesday", "qwrtpsdf", "42"])

@@ -93,6 +93,10 @@ def test_plain_names_stay(names):
     assert labels.words == {}
 
 
+def test_whole_numbers_are_names():
+    assert rs.sources.read_class_labels([3, 7]).names == ("3", "7")
+
+
 def test_classes_of_the_same_word_are_told_apart():
     """By what they are kinds of, by another word, or by their synsets."""
     nouns = load_nouns()
@@ -132,6 +136,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
         ({"model_type": "vit", "hidden_size": 3}, NO_VALUE),
         ("imagenet", "imagenet"),
         (["cat", " "], " "),
+        (["cat", True], True),
     ],
 )
 def test_labels_that_are_none(labels, value):

@@ -307,6 +307,14 @@ def test_a_name_without_a_number_chooses_first_then_the_first_by_name(names, ste
     assert [senses[name].name for name in names] == ["crane.n.05", "crane.n.04"]
 
 
+def test_names_of_one_sense_are_warned_of():
+    notes = rs.WordNet().similarity(["grizzly", "grizzly_bear"], ["dog", "bus"]).notes
+    (warning,) = (note for note in notes if note.startswith("WARNING"))
+    assert "'grizzly'" in warning
+    assert "'grizzly_bear'" in warning
+    assert "'dog'" not in warning
+
+
 def test_unknown_names_have_no_similarity():
     table = rs.WordNet().similarity(["water_lilly", "cat"], ["dog", "flamigno", "rose"])
     assert table.unknown_targets == ("water_lilly",)

@@ -65,8 +65,8 @@ class Similarity:
     values: Floats
     targets: tuple[str, ...]
     items: tuple[str, ...]
-    source: str = "similarity"
-    notes: tuple[str, ...] = field(default=(), repr=False)
+    source: str
+    notes: tuple[str, ...] = field(repr=False)
 
     def __init__(
         self,
