@@ -6,7 +6,7 @@ import pytest
 import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.datasets import load_photographs
-from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo, write_demo
+from rankshot.datasets.demo import DR, DS, N_STEPS, PR, demo_report, run_demo, write_demo
 from rankshot.pages import render_report
 from rankshot.zeroshot.metrics import reliability
 from refusals import refuses
@@ -37,7 +37,11 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def demo():
-    return run_demo(lambda *_: None)
+    steps = ["photographs", "files of the guide"]
+    found = run_demo(steps.append)
+    # The bar reaches its end.
+    assert len(steps) == N_STEPS
+    return found
 
 
 def test_the_numbers(demo):
@@ -47,6 +51,7 @@ def test_the_numbers(demo):
         for source, accuracy in rows.items()
     }
     assert found == pytest.approx(EXPECTED, abs=TOLERANCE)
+    assert list(found) == list(EXPECTED), "the order of the table"
     assert demo.seen_accuracy == pytest.approx(0.650, abs=TOLERANCE)
 
 
@@ -69,7 +74,7 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     before = {path: path.read_bytes() for path in folder.rglob("*.*")}
     steps = []
     with refuses("output", str(labels)):
-        write_demo(folder, steps.append)
+        write_demo(folder, steps.append, files_only=False, overwrite=False)
     # Something is said before anything takes long.
     assert steps == ["photographs"]
     assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before

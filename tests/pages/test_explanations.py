@@ -53,6 +53,9 @@ def test_only_classes_in_the_rankings_support_a_prediction():
     why = Explanation("cat", 0.5, None, items, (), (), listed)
     assert find_supporters(why) == ("lion", "cow", "a")
     assert find_supporters(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
+    assert find_supporters(Explanation("cat", 0.5, None, (("a", 0.0), ("b", 0.1)), (), ())) == (
+        "b",
+    )
 
 
 @pytest.fixture

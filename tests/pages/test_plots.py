@@ -1,5 +1,7 @@
 """Displays: what is drawn is what was computed by other means, and no names overlap."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -50,6 +52,26 @@ def test_worths_have_comparison_intervals():
     assert axes.get_xlabel() == "log-worth, with 95% comparison intervals"
 
 
+def test_a_bar_for_each_run_of_items_that_are_not_clearly_different():
+    worths = dict(zip("abcdefghij", 1.5 ** np.arange(10), strict=True))
+    votes = rs.PlackettLuce.from_worths(worths).sample(60, random_state=0)
+    board = rs.leaderboard(votes, random_state=0)
+    axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
+    bars = [line.get_xydata() for line in axes.lines[1:]]
+    ends = [tuple(bar[:, 1]) for bar in bars]
+    assert ends == [(first - 0.25, last + 0.25) for first, last in board.unclear_runs]
+    pairs = list(combinations(bars, 2))
+    overlap = [one[1, 1] > other[0, 1] for one, other in pairs]
+    assert {*overlap} == {True, False}
+    # None is drawn over another, and there are no more columns than needed.
+    assert all(
+        one[0, 0] != other[0, 0]
+        for (one, other), is_over in zip(pairs, overlap, strict=True)
+        if is_over
+    )
+    assert len({bar[0, 0] for bar in bars}) < len(bars)
+
+
 def test_rankings_are_side_by_side():
     """Texts are drawn at column and place, and a shared item has one colour."""
     votes = rs.Rankings.from_orders(
@@ -65,6 +87,7 @@ def test_rankings_are_side_by_side():
     colours = {}
     for patch, text in zip(axes.patches, axes.texts, strict=True):
         colours.setdefault(text.get_text().removeprefix("= "), set()).add(patch.get_facecolor())
+        assert np.allclose(patch.get_center(), text.get_position())
     assert all(len(found) == 1 for found in colours.values())
     assert colours["b"] == colours["c"] == colours["e"]
     assert len({*colours["a"], *colours["b"], *colours["d"]}) == 3
@@ -73,20 +96,29 @@ def test_rankings_are_side_by_side():
 def test_many_long_rankings_fit_side_by_side_and_what_is_left_out_is_told():
     items = [f"a seen class {i}" for i in range(15)]
     votes = rs.Rankings.from_orders([items] * 14, raters=[f"a long name {i}" for i in range(14)])
-    display = rs.pages.RankingsDisplay.from_rankings(votes)
+    display = rs.pages.RankingsDisplay.from_rankings(votes, k=15)
     axes = display.ax_
-    assert [len(axes.texts), len(axes.patches)] == [12 * 10] * 2
+    assert [len(axes.texts), len(axes.patches)] == [12 * 15] * 2
     assert all(number in axes.get_title() for number in ("12", "14"))
-    assert names_at(axes.yaxis) == [str(place) for place in range(1, 11)]
-    assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 11.5), (9.5, -0.5))
+    assert names_at(axes.yaxis) == [str(place) for place in range(1, 16)]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 11.5), (14.5, -0.5))
     assert_inside(display)
     boxes = {text.get_position(): text.get_window_extent() for text in axes.texts}
     for (x, y), box in boxes.items():
         for other in ((x + 1, y), (x, y + 1)):
             assert other not in boxes or not box.overlaps(boxes[other])
-    few = rs.pages.RankingsDisplay.from_rankings(votes[:12], k=3)
-    assert (few.title, names_at(few.ax_.yaxis)) == ("", ["1", "2", "3"])
+    few = rs.pages.RankingsDisplay.from_rankings(votes[:12])
+    assert (few.title, len(names_at(few.ax_.yaxis))) == ("", 10)
     assert_inside(few)
+
+
+def test_colours_are_for_the_items_that_most_rankings_list():
+    orders = [[*"abcdefgz"], [*"abcdefgz"], [*"hijklmz"]]
+    axes = rs.pages.RankingsDisplay.from_rankings(rs.Rankings.from_orders(orders)).ax_
+    pairs = zip(axes.patches, axes.texts, strict=True)
+    colours = {text.get_text(): patch.get_facecolor() for patch, text in pairs}
+    plain = colours["h"]
+    assert {name for name, colour in colours.items() if colour != plain} == {*"abcdez"}
 
 
 def draw_probabilities(rng, n=500):
@@ -108,6 +140,8 @@ def test_discs_are_the_bins_and_their_numbers(rng):
             counts.append(int(inside.sum()))
     discs = display.ax_.collections[0]
     np.testing.assert_allclose(discs.get_offsets(), wanted)
+    assert max(discs.get_sizes()) == 20**2
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("confidence", "accuracy")
     # The area of a disc is proportional to the number of its inputs.
     np.testing.assert_allclose(
         discs.get_sizes() / max(discs.get_sizes()), np.array(counts) / max(counts)
@@ -144,6 +178,15 @@ def test_results_are_sorted_with_their_intervals_and_chance():
     assert display.ax_.yaxis.get_inverted()
     assert_inside(display)
     assert len(rs.pages.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
+
+
+def test_the_middle_of_a_long_name_is_left_out():
+    names = ["x" * 32, "begin" + "x" * 23 + "end", "begin" + "x" * 25 + "end"]
+    display = rs.pages.ComparisonDisplay.from_results(dict.fromkeys(names, (0.5, 0.4, 0.6)))
+    texts = dict(zip(display.names, names_at(display.ax_.yaxis), strict=True))
+    assert [texts[name] for name in names[:2]] == names[:2]
+    short = texts[names[2]]
+    assert (len(short), short[:5], short[-3:]) == (32, "begin", "end")
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

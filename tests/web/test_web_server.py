@@ -59,7 +59,6 @@ def receive_all(line):
         ([b""], 0),
         ([b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nform"], 0),
         ([GET], 1),
-        # The time begins again with each request.
         ([GET, GET[:20], GET[20:]], 2),
         ([GET, GET[:20]], 1),
     ],
@@ -79,6 +78,18 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, sent, n_re
         # Far from the 5 seconds of uvicorn.
         assert 0.4 < time.monotonic() - begin < 4
     assert received.count(b"HTTP/1.1 200") == n_replies
+
+
+def test_the_time_begins_again_with_each_request(monkeypatch):
+    monkeypatch.setattr(module, "IDLE_SECONDS", 2)
+    with serving(monkeypatch) as address, socket.create_connection(address, timeout=30) as line:
+        for _ in range(5):
+            line.sendall(GET)
+            received = b""
+            while not received.endswith(b"\r\n\r\nok"):
+                received += (chunk := line.recv(65536))
+                assert chunk, "it has hung up"
+            time.sleep(0.6)
 
 
 def test_what_the_server_says_of_itself_and_of_upgrades(monkeypatch, caplog):

@@ -123,7 +123,7 @@ N_STEPS = 20
 
 
 def write_demo(
-    folder: Path, announce: Announce, *, files_only: bool = False, overwrite: bool = False
+    folder: Path, announce: Announce, *, files_only: bool, overwrite: bool
 ) -> Demo | None:
     """Write photographs to try, the files of the guide, and the report of the demonstration.
 
