@@ -210,7 +210,7 @@ def _rehearse() -> Rehearsal:
     """Hold out the seen classes that the panel ranked; train a classifier on the others."""
     data = load_cifar()
     panel = Rankings.concatenate(
-        [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"][::-1]]
+        [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"]]
     )
     trained = ~np.isin(data.seen_train_label, panel.target_names)
     model = _train(data.seen_train[trained], data.seen_train_label[trained])
