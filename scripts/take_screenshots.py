@@ -156,7 +156,7 @@ def measure_learning():
         found = learner.fit(labels, {})
         left = np.setdiff1d(np.arange(len(truth)), list(labels))
         steps.append((n, float(np.mean(found.labels[left] == truth[left]))))
-        useful = learner.find_useful(found.head, left, 10)
+        useful = learner.find_useful(left, 10)
         labels |= {int(row): str(truth[row]) for row in useful}
     return steps
 
