@@ -1,6 +1,7 @@
 """Names of classes: labels as they come, one name in many spellings, words to look up."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -167,6 +168,13 @@ def test_every_spelling_of_every_class_is_found():
     ]
     # Without its case, the dog's name is the garment's.
     assert wrong == [("CARDIGAN", ["Cardigan Welsh corgi", "cardigan"])]
+
+
+def test_every_synonym_that_one_class_has_is_found():
+    count = Counter(reduce_name(word) for words in IMAGENET.synonyms for word in words)
+    for name, words in zip(IMAGENET.names, IMAGENET.synonyms, strict=True):
+        own = [word for word in words if count[reduce_name(word)] == 1]
+        assert [IMAGENET.match(word) for word in own] == [[name]] * len(own)
 
 
 def test_a_name_is_found_in_the_singular_and_in_the_plural():
