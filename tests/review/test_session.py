@@ -37,6 +37,8 @@ def test_labels_are_learned_and_found_again(review, tmp_path):
 
 def test_a_class_that_nobody_knew(review, tmp_path):
     assert review.add_class("  snow   plough ", ["bus", "tram"]) == "snow plough"
+    review.learn()
+    assert "snow plough" in review.predicted.head.classes_, "its ranking is enough"
     review.add_class("quokka", [])
     review.set_labels({0: "snow plough", 1: "quokka", 2: "truck"})
     review.learn()
