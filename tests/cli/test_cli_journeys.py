@@ -1,6 +1,5 @@
 """Every command as a user calls it: what it writes is what the library returns."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,19 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import IDS, LOGITS, SEEN, TRUTH, USUAL, rankings, rankshot, read_csv, run_well
+from command_line import (
+    IDS,
+    LOGITS,
+    SEEN,
+    TRUTH,
+    USUAL,
+    rankings,
+    rankshot,
+    read_csv,
+    run_well,
+    table_rows,
+)
+from rankshot import leaderboards
 from rankshot.datasets import write_photographs
 from rankshot.recognition import open_run
 from rankshot.zeroshot.files.predictions import read_predictions
@@ -127,20 +138,129 @@ def test_rankings_of_names_and_prompts_that_ask_for_them(folder):
     assert rs.read_rankings("a.jsonl").orders()[0][0] == "zebra"
 
 
-def test_consensus_and_leaderboard(folder):
-    run_well("consensus rankings.jsonl -o merged.jsonl")
+def test_what_each_source_says_is_printed(folder):
+    Path("seen.txt").write_text("zebra\nbus\nleopard\ntram car\n")
+    Path("answers").mkdir()
+    for rater in (1, 2):
+        Path(f"answers/rater-{rater}.txt").write_text("okapi: zebra, leopard\n")
+    Path("names.csv").write_text("class,look_up\ntram car,streetcar\n")
+    words = 'rank --seen seen.txt --new "okapi, giraffe" --k 2 --names names.csv -o r.jsonl'
+    out = run_well(f"{words} --source answers:answers --source look-alikes --follow-up more")
+    read = rs.read_rankings("r.jsonl")
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    rows = {(row[0] or "okapi", row[1]): row[2] for row in rows if len(row) == 3}
+    answered, looked = sorted({*read.sources}, key="look-alikes".__eq__)
+    assert rows["okapi", answered].split(" (")[0] == "zebra > leopard"
+    assert "1 more rater" in rows["okapi", answered]
+    assert rows["okapi", looked].startswith(
+        read.select(target="okapi", source=looked).orders()[0][0]
+    )
+    # What no answer ranks is asked again.
+    asked = [path.read_text("utf-8") for path in Path("more").glob("rater-*.txt")]
+    assert asked
+    assert all("giraffe" in text for text in asked)
+    out = run_well(f"{words} --source look-alikes --overwrite")
+    assert "source" not in next(line for line in out.splitlines() if line.startswith("┃"))
+
+
+def test_a_question_of_ones_own_and_a_model_that_costs_money(folder, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    words = "rank --seen truth.txt --new okapi"
+    Path("truth.txt").write_text("zebra\nbus\n")
+    Path("own.txt").write_text("Which of {items} smells like {target}? The first {k}.")
+    run_well(f"{words} --question own.txt --prompts prompts")
+    assert "smells like" in Path("prompts/rater-1.txt").read_text("utf-8")
+    done = rankshot(f"{words} --question none.txt --prompts other")
+    assert (done.status, Path("other").exists()) == (2, False)
+    assert "--question" in done.err
+    # Nobody can be asked for confirmation here.
+    done = rankshot(f"{words} --source llm:some-model -o r.jsonl")
+    assert (done.status, Path("r.jsonl").exists()) == (2, False)
+    assert "--yes" in done.err
+    Path("latin.csv").write_bytes("caf\xe9\nbus\n".encode("latin-1"))
+    assert rankshot("rank --seen latin.csv --new okapi -o r.jsonl").status == 2
+
+
+@pytest.mark.parametrize("method", ["kemeny", "plackett-luce", "mallows"])
+def test_a_consensus_is_that_of_python_and_printed_with_its_numbers(folder, method):
+    read = rs.read_rankings("rankings.jsonl")
+    models = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}
+    summaries = rs.ranking.summarize(read, models.get(method, method))
+    out = run_well(f"consensus rankings.jsonl --method {method} -o merged.jsonl")
     merged = rs.read_rankings("merged.jsonl")
-    summaries = rs.ranking.summarize(rs.read_rankings("rankings.jsonl"), "kemeny", None)
     assert merged.orders() == [one.consensus.orders()[0] for one in summaries]
-    votes = "winner,loser,rater\na,b,1\na,c,2\nb,a,3\nb,c,1\nc,a,2\n"
-    (folder / "votes.csv").write_text(votes)
-    run_well("leaderboard votes.csv --html board.html -o board.json --plot board.svg")
-    board = rs.leaderboard("votes.csv")
-    assert {row["item"] for row in json.loads(Path("board.json").read_text())["items"]} == {
-        *board.items
-    }
+    assert set(merged.sources) == {"consensus"}
+    head = next(line for line in out.splitlines() if line.startswith("┃"))
+    names = [cell.strip() for cell in head.split("┃")[1:-1]]
+    after = " worths" if method == "plackett-luce" else ""
+    assert names[:3] == ["target", "rankings", f"consensus, with{after}" if after else "consensus"]
+    rows = table_rows(out)
+    for one in summaries:
+        row = dict(zip(names, rows[one.target], strict=True))
+        assert row["rankings"] == str(one.n_rankings)
+        assert row["W"] == ("-" if one.concordance is None else f"{one.concordance:.2f}")
+        assert row["distance"] == f"{one.mean_distance:.2f}"
+        far = [f"{name} {value:.2f}" for name, value in one.disagreement if value >= 0.005]
+        assert row["furthest"] == (" ".join(far[:3]) or "-")
+        assert row.get("spread") == (f"{one.model.spread_:.3g}" if method == "mallows" else None)
+        first = names[2] == "consensus" or f"{one.model.worths_.max():.2g}"
+        assert first is True or f" {first} > " in row[names[2]]
+
+
+@pytest.mark.parametrize("n", [50, 51])
+def test_of_a_long_consensus_the_first_places_are_printed(folder, n):
+    names = [f"item {i}" for i in range(n)]
+    Path("ballots.csv").write_text(
+        f"rater,{','.join(names)}\nann,{','.join(map(str, range(1, n + 1)))}\n"
+    )
+    out = run_well("consensus ballots.csv --layout places --column ignore=")
+    assert "items: item 0" in out
+    assert ("1 more" in out, "-o FILE" in out) == (n > 50, n > 50)
+
+
+def test_a_table_that_is_too_wide_has_no_lines_and_whole_numbers(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "44")
+    out = run_well("consensus rankings.jsonl")
+    table = out[out.index("Consensus of") : out.index("W: 1")].splitlines()
+    assert "│" not in out
+    assert all(line.strip() for line in table)
+    assert max(map(len, table)) <= 44
+    for one in rs.ranking.summarize(rs.read_rankings("rankings.jsonl"), "kemeny"):
+        assert f" {one.mean_distance:.2f} " in out
+
+
+def test_options_of_a_leaderboard_are_arguments_in_python(folder, rng):
+    rows = ["winner,loser,who,prompt,length,kind"]
+    for _ in range(60):
+        pair = ",".join(rng.choice(list("abc"), 2, replace=False))
+        rows.append(
+            f"{pair},p{rng.integers(9)},q{rng.integers(9)},{rng.normal()},k{rng.integers(2)}"
+        )
+    Path("votes.csv").write_text("\n".join(rows))
+    out = run_well(
+        "leaderboard votes.csv --layout votes --column rater=who --cluster prompt --ties half "
+        "--covariates length --category kind --min-votes 1 --scale elo --looks many --level .9 "
+        "-o board.json --html board.html"
+    )
+    columns = {"rater": "who", "cluster": "prompt", "category": "kind", "covariates": ["length"]}
+    options = {"ties": "half", "min_votes": 1, "scale": "elo", "looks": "many", "level": 0.9}
+    read = leaderboards.read_votes("votes.csv", **columns)
+    board = rs.leaderboard(read, category=True, **options)
+    leaderboards.save_board(board, "expected.json")
+    assert Path("board.json").read_bytes() == Path("expected.json").read_bytes()
     assert Path("board.html").stat().st_size > 0
+    printed = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    for one in (board, *board.categories.values()):
+        assert all(list(row) in printed for row in one.iterate_rows())
+    run_well(
+        "leaderboard votes.csv --column rater=who --column ignore=prompt,length,kind "
+        "--plot board.svg -o board.csv"
+    )
     assert Path("board.svg").stat().st_size > 0
+    assert {row["item"] for row in read_csv("board.csv")} == {"a", "b", "c"}
+    done = rankshot("leaderboard votes.csv --category kind --plot other.svg")
+    assert (done.status, Path("other.svg").exists()) == (2, False)
 
 
 def test_the_demo_writes_the_files_of_the_guide(folder):

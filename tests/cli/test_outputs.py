@@ -8,6 +8,7 @@ import pytest
 
 from command_line import rankshot, read_csv, run_well, write_small_run
 from rankshot.cli import COMMANDS
+from rankshot.recognition import open_run
 
 MINE = b"id,label\nx1,cat\nmine,dog\n"
 RECOGNISE = "recognise scores.csv --rankings rankings.jsonl --folder run"
@@ -111,6 +112,12 @@ def test_what_commands_wrote_about_a_run_is_replaced_until_it_is_changed(folder)
         assert Path(name).read_bytes() == changed
     shutil.move(folder / "run", folder / "elsewhere")
     assert rankshot("report elsewhere -o page.html").status == 2
+
+
+def test_a_rehearsal_is_done_unless_it_is_turned_off(folder):
+    run_well("recognise scores.csv --rankings more.jsonl --reference labelled.csv --folder other")
+    assert open_run("other").forecast is not None
+    assert open_run("run2").forecast is None
 
 
 def test_a_failed_run_leaves_the_one_before_it(folder):

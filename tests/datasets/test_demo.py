@@ -69,6 +69,8 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     assert len(rs.read_rankings(folder / "photographs.jsonl")) == len(names)
     assert "</html>" in (folder / "report.html").read_text("utf-8")
     assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in out
+    assert f"{demo.seen_accuracy:.1%}" in out
+    assert str(demo.predicted) in out
     labels = folder / "labels.csv"
     labels.write_text(labels.read_text() + "x,cat\n")
     before = {path: path.read_bytes() for path in folder.rglob("*.*")}

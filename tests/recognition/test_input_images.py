@@ -257,6 +257,9 @@ def test_means_of_pixels_from_0_to_255_are_refused():
         with refuses(*values):
             replace(PRESETS["imagenet"], **values)
     assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
+    for values in ({"resize": 10**6}, {"resize": 0}, {"size": 10**6}, {"margin": "left"}):
+        with refuses(*values):
+            replace(PRESETS["imagenet"], **values)
 
 
 PLAIN = {"do_normalize": False}
@@ -264,6 +267,7 @@ REFUSED = [
     {"size": 224, "image_mean": [0, 0, 0], "resample": 2},
     {"size": 224, "do_flip_channel_order": True},
     {"size": {"shortest_edge": 9}, "resample": 2} | PLAIN,
+    {"size": 9, "crop_pct": 0.9, "resample": 2} | PLAIN,
     {"size": 9, "do_resize": False} | PLAIN,
     {"image_processor_type": "LevitImageProcessor"},
     [1],

@@ -54,6 +54,10 @@ def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
     for classes in (["bus", "dog, domestic dog", "daisy"], ["daisy", "n02084071", "omnibus"]):
         with refuses("seen"):
             plan_scoring(path, classes, Preprocessing(**PLAIN))
+    five = Model("net", "values", len, classes=["bus", "dog", "daisy", "lemon", "tulip"])
+    with refuses("seen", "dog"):
+        # As many moved as stayed, and one is unknown.
+        plan_scoring(five, ["dog", "bus", "daisy", "lemon", "qqqq"])
     same = plan_scoring(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
     assert (same.remark, same.classes.names) == ("", ("dog", "Bus", "daisy"))
 
@@ -239,6 +243,7 @@ def test_an_image_model_of_transformers_needs_no_option(tmp_path, photos):
     folder, names, _ = photos
     place = write_image_transformer(tmp_path / "vit")
     found = rs.recognition.score(str(place), folder, batch_size=2)
+    assert plan_scoring(str(place)).model.preprocessing == Preprocessing(**PLAIN)
     processor = ViTImageProcessorPil.from_pretrained(place)
     images = [Image.open(folder / name).convert("RGB") for name in names]
     pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])

@@ -73,6 +73,7 @@ def test_examples_and_none_of_these(task):
     head = rs.WeightedMean().fit(only_new(rankings), examples=examples)
     np.testing.assert_allclose(found.proba, head.predict_proba(scores))
     together = rs.recognise(scores, rankings, reference=seen, classes="all", none=True)
+    np.testing.assert_array_equal(together.alone, together.labels)
     assert {*together.head.classes_} == {*NAMES, "x", "y", "z", "none of these"}
 
 

@@ -143,8 +143,25 @@ def test_a_function_is_always_run_from_the_start(tmp_path):
 
     run_function()
     assert (run_function().n_kept, run_function().n_rows) == (0, 8)
-    with refuses("model"):
+    with refuses("model", "<lambda>"):
         run_function(workers=2)
+
+
+def test_parts_that_the_model_cannot_score_are_named_and_left_out(tmp_path):
+    def model(batch):
+        if batch == ["17"]:
+            raise ValueError(batch)
+        return [[1.0, 2.0, float(text)] for text in batch]
+
+    texts = list(map(str, range(40)))
+    with pytest.raises(ValueError, match="17"):
+        write_scores(model, texts, tmp_path / "all", CLASSES, batch_size=1)
+    found = write_scores(model, texts, tmp_path / "s", CLASSES, batch_size=1, on_error="skip")
+    ((name, reason),) = found.failed
+    assert ("17" in reason, name) == (True, "part-000001")
+    ids, values, *_ = read_scores(tmp_path / "s")
+    assert ids == [text for text in texts if not 16 <= int(text) < 32]
+    assert values[:, 2].tolist() == list(map(float, ids))
 
 
 def test_probabilities_stay_so_after_a_stop(place, monkeypatch):
