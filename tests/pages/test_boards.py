@@ -36,6 +36,8 @@ def test_boards_of_any_size_have_a_page(rng, C, n):
     assert "58 points: the first wins about 6 of 10" in page
     assert page.count("model &lt;0&gt;") > 0
     assert "rater 3" in page
+    cards = page[page.index("Raters") :]
+    assert cards.index(">7<") < 200
     assert page.count("clearly better than") >= len(board)
 
 

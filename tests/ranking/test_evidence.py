@@ -126,27 +126,40 @@ def test_more_looks_need_more_evidence(rng, looks):
     assert low < one.compare(*pair).interval[0] < one.compare(*pair).interval[1] < high
 
 
-def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng):
-    wins = rng.poisson(15, (4, 4)).astype(float) + 3
+@pytest.mark.parametrize("n_raters", [0, 12])
+def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng, n_raters):
+    """Its variance is that of the model, or that of the raters' own scores if it is larger."""
+    wins = rng.poisson(15, (4, 4)) + 3
     wins[0, 1] += 90
     np.fill_diagonal(wins, 0)
-    board = rs.leaderboard(count(wins), rs.PlackettLuce(regularization=1e-8))
+    won, lost = np.repeat(np.argwhere(wins >= 0), wins.ravel(), axis=0).T
+    rater = np.where(rng.random(won.size) < 0.1, won, rng.integers(0, 12, won.size))
+    names = np.array(list("abcd"))
+    raters = [f"p{i}" for i in rater] if n_raters else None
+    votes = rs.Rankings.from_pairs(names[won], names[lost], raters=raters)
+    board = rs.leaderboard(votes, rs.PlackettLuce(regularization=1e-8))
     found = {(each.first, each.second): each.p_value for each in board.misfits()}
     theta, both = board.log_worths, board.wins + board.wins.T
     chance = expit(theta[:, None] - theta)
     weight = both * chance * chance.T
     A = np.diag(weight.sum(axis=1)) - weight
-    p = {}
+    V, p = board.covariance if n_raters else np.linalg.pinv(A), {}
+    at = np.argsort([list("abcd").index(item) for item in board.items])
+    won, lost = at[won], at[lost]
     for i in range(4):
         for j in range(i + 1, 4):
             score = board.wins[i, j] - both[i, j] * chance[i, j]
-            h = weight[i, j] * (np.eye(4)[i] - np.eye(4)[j])
-            variance = weight[i, j] - h @ np.linalg.pinv(A) @ h
-            p[board.items[i], board.items[j]] = 2 * norm.sf(abs(score) / np.sqrt(variance))
+            of_votes = ((won == i) & (lost == j)) * chance[j, i]
+            of_votes = of_votes - ((won == j) & (lost == i)) * chance[i, j]
+            of_raters = np.square(np.bincount(rater, of_votes)).sum() if n_raters else 0
+            left = 1 - weight[i, j] * (V[i, i] + V[j, j] - 2 * V[i, j])
+            if left > 1e-6:
+                error = np.sqrt(max(weight[i, j], of_raters) * left)
+                p[board.items[i], board.items[j]] = 2 * norm.sf(abs(score) / error)
     smallest = min(p, key=p.get)
     assert p[smallest] < 0.01
     assert board.misfits()[0][:2] == smallest
-    assert found[smallest] == pytest.approx(min(1, 6 * p[smallest]), rel=1e-3)
+    assert found[smallest] == pytest.approx(min(1, len(p) * p[smallest]), rel=1e-3)
 
 
 def test_ignored_ties_do_not_change_a_board_of_raters(rng):

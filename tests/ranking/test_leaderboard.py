@@ -220,6 +220,15 @@ def test_boards_by_category_say_what_differs(plain):
         rs.leaderboard(plain, category=True)
 
 
+def test_a_category_has_the_items_that_its_votes_compare():
+    votes = rs.Rankings.from_pairs(list("abcd") * 20, list("badc") * 20)
+    votes = replace(votes, targets=np.array(["one", "one", "two", "two"] * 20, object))
+    with pytest.warns(UserWarning, match="nothing else was compared"):
+        board = rs.leaderboard(votes, category=True)
+    assert [each.items for each in board.categories.values()] == [("a", "b"), ("c", "d")]
+    assert [each.thin for each in board.categories.values()] == [{}, {}]
+
+
 def test_differences_have_the_degrees_of_freedom_of_welch(plain):
     """Three categories with few raters, each difference by its definition."""
     n, names = len(plain), ["one", "two", "three"]

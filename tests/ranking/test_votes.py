@@ -266,6 +266,11 @@ def test_covariates_skip_the_same_rows(tmp_path):
 
 
 def test_a_covariate_that_is_not_a_number_is_named(tmp_path):
+    path = tmp_path / "votes.jsonl"
+    row = '{"a": "x", "b": "y", "winner": "a", "length": %s}\n'
+    path.write_text(row % 1 + "\n" + row % '"high"')
+    with refuses("'length'", "high", f"{path}:3"):
+        rs.leaderboard(path, covariates=["length"])
     path = write(tmp_path / "votes.csv", "a,b,winner,length\nx,y,a,1\ny,x,a,high\n")
     with refuses("'length'", "high", f"{path}:3"):
         rs.leaderboard(path, covariates=["length"])
