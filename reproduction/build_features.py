@@ -2,7 +2,7 @@
 
 CIFAR: the directory has the archives ``cifar-10-binary.tar.gz`` and ``cifar-100-binary.tar.gz``,
 the binary ones, which contain no pickles. EfficientNet-Lite0 extracts 1,280 features of each image
-(an hour or more without a GPU; the extra ``images``), and a PCA fitted to CIFAR-100's training
+(an hour or more without a GPU; the extra ``onnx``), and a PCA fitted to CIFAR-100's training
 images reduces them to 256.
 
 Animals with Attributes: the directory has ``classes.txt``, ``predicates.txt``,

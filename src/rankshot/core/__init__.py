@@ -1,4 +1,4 @@
-"""What every other part of the package needs: errors, validation, names, files, tables, HTTP.
+"""What every other part of the package needs: errors, validation, names, files, tables.
 
 The names here are those that the commands use, which import NumPy only when they run.
 """

@@ -50,7 +50,7 @@ class Settings:
         How fast the weights of the places decrease: place r has the weight r^-decay.
     temperature : float or None
         Log-probabilities are divided by it: a larger one makes the probabilities of the classes
-        more equal. By default it depends on the rankings.
+        more equal. By default 1.
     source_weights : dict of str to float, optional
         The weight of each source; "" stands for rankings without a source. A source that has
         weight 0 or is not named is used only for classes that no other source ranks.

@@ -68,7 +68,7 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     use neither repeated answers nor gold questions; "skips" counts both.
 
     The guide on surveys reports how often the flags are correct in simulated studies, which
-    ``tests/survey/test_quality.py`` repeats.
+    ``survey/tests/test_quality.py`` repeats.
     """
     flags: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
     for rule in (

@@ -1,4 +1,4 @@
-"""The researcher's pages in a browser; tests/survey/test_researcher_page.py says what they show."""
+"""The researcher's pages in a browser; survey/tests/test_researcher_page.py says what they show."""
 
 import pytest
 from survey_pages import serve_study, small_study
