@@ -8,7 +8,8 @@ import pytest
 
 import rankshot as rs
 from rankshot.core.files import hash_file
-from rankshot.recognition import open_run
+from rankshot.recognition import open_run, run_folder
+from rankshot.recognition.run_report import examine_run
 from refusals import refuses
 
 NAMES = ["a", "b", "c", "d"]
@@ -44,6 +45,28 @@ def test_what_was_known_and_predicted_is_read_back_and_can_be_fitted_again(found
     assert run.knowledge.reference[1].tolist() == found.knowledge.reference[1].tolist()
     assert run.notes == found.notes
     assert run.changed == ()
+
+
+def test_seen_classes_that_the_reference_lacks_are_named(tmp_path, rng):
+    names = list("abcdefgh")
+    usual = rs.Scores(6 * np.eye(8)[[0, 4] * 30] + rng.normal(size=(60, 8)), names)
+    found = rs.recognise(usual, {"x": names[:4], "y": names[4:]}, reference=usual, batch=False)
+    found.save(tmp_path)
+    (text,) = (text for text, words in examine_run(tmp_path)[1] if "--reference" in words)
+    assert "'a'" not in text
+    assert "'e'" not in text
+    assert "'b'" in text
+
+
+def test_scores_are_kept_without_pyarrow(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr(run_folder, "find_spec", lambda name: None)
+    for kind, columns in [("multiclass", 4), ("one-vs-one", 6)]:
+        scores = rs.Scores(rng.normal(size=(9, columns)), NAMES, kind)
+        found = rs.recognise(scores, RANKINGS)
+        found.save(tmp_path / kind)
+        run = open_run(tmp_path / kind)
+        np.testing.assert_allclose(run.knowledge.batch.values, scores.values)
+        assert run.labels.tolist() == found.labels.tolist()
 
 
 def test_a_changed_file_is_named_and_not_replaced(found, tmp_path):

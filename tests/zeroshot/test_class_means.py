@@ -8,6 +8,7 @@ from rankshot.zeroshot.class_means import (
     EXPLAINED,
     RIDGE,
     SLOPE_STD,
+    ClassMeans,
     ClassModel,
     Examples,
     Groups,
@@ -193,6 +194,25 @@ def test_examples_improve_on_rankings_and_calibrate(has_reference, d):
     assert accuracy > alone + 0.02
     proba = 1 / (1 + np.exp(-np.abs(np.diff(log_posterior)[:, 0]) / learned.temperature))
     assert proba.mean() == pytest.approx(accuracy, abs=0.06)
+
+
+def test_log_odds_are_calibrated_by_the_points_of_other_classes():
+    """Their variance is the distance of the means, by loops."""
+    rng = np.random.default_rng(8)
+    space = Space(np.zeros(3), np.eye(3), np.ones(3), 0.4, rng.normal(size=(4, 3)))
+    means = ClassMeans(rng.normal(size=(2, 3)), np.array([0.5, 1.0, 2.0]))
+    points, codes = rng.normal(size=(7, 3)) * [1, 2, 3], np.array([0, 0, 0, 0, 1, 1, 1])
+    values = [
+        sum(a * p * b for a, p, b in zip(means.new[z], means.precision, points[i], strict=True))
+        for z in range(2)
+        for i in range(7)
+        if codes[i] != z
+    ]
+    distance = sum(p * a**2 for row in means.new for a, p in zip(row, means.precision, strict=True))
+    assert space.calibrate(means, points, codes) == pytest.approx(distance / (2 * np.var(values)))
+    assert space.calibrate(means, points, 0 * codes) == pytest.approx(
+        distance / (2 * np.var(points @ (means.new[1] * means.precision)))
+    )
 
 
 def test_a_permutation_of_classes_changes_nothing_else():

@@ -208,6 +208,8 @@ def test_data_frames_and_sparse_inputs(estimator):
     expected = scores_of(estimator.fit(X, y), X).columns
     frame = pandas.DataFrame(X, columns=["length", "width"])
     np.testing.assert_array_equal(scores_of(estimator.fit(frame, y), frame).columns, expected)
+    assert scores_of(estimator, frame).features is None
+    np.testing.assert_array_equal(scores_of(estimator, frame, features=True).features, X)
     sparse = csr_array(X)
     assert scores_of(estimator.fit(sparse, y), sparse).columns == pytest.approx(expected, abs=1e-3)
 

@@ -87,15 +87,29 @@ def test_contributions_add_up(rng):
     )
 
 
+def test_of_many_contributions_the_largest_are_printed_and_the_others_summed(rng):
+    names = [f"s{i:02}" for i in range(30)]
+    head = rs.LinearHead(names, ("u", "v"), rng.normal(size=(2, 30)), np.zeros(2), 0.6)
+    why = rs.explain(head, rs.Scores(rng.normal(size=(1, 30)), names))[0]
+    lines = str(why).splitlines()
+    for _, pairs in why.group_items():
+        total = sum(c for _, c in pairs)
+        begin = next(i for i, line in enumerate(lines) if f"together {total:+.2f}:" in line)
+        printed = [float(line.split()[-1]) for line in lines[begin + 1 : begin + 7]]
+        assert sum(printed) == pytest.approx(total, abs=0.04)
+        assert printed[:5] == [round(c, 2) for _, c in pairs[:5]]
+
+
 @pytest.mark.parametrize("library", ["torch", "jax.numpy"])
 def test_arrays_of_other_libraries_stay_what_they_are(rng, library):
     module = pytest.importorskip(library)
-    head, scores = make(rng), full(rng, dtype=np.float32)
+    scores = full(rng, dtype=np.float32)
     values = module.asarray(scores.values)
-    found = head.log_proba(values)
-    assert type(found) is type(values)
-    np.testing.assert_allclose(np.asarray(found), head.log_proba(scores.values), atol=1e-5)
-    assert head.predict(values).tolist() == head.predict(scores.values).tolist()
+    for head in (make(rng), rs.WeightedMean().fit(RANKINGS).head_):
+        found = head.log_proba(values)
+        assert type(found) is type(values)
+        np.testing.assert_allclose(np.asarray(found), head.log_proba(scores.values), atol=1e-5)
+        assert head.predict(values).tolist() == head.predict(scores.values).tolist()
 
 
 def test_a_tensor_keeps_its_gradient_where_all_scores_are_equal(rng):

@@ -163,6 +163,7 @@ ZEROS = [[0.0, 0.0]]  # fit to be probabilities and to be their logarithms
 CAT_DOG = ["cat", "dog"]
 BAD = [
     ("proba", m.reliability, (["cat"], [[0.0, np.nan]], CAT_DOG)),
+    ("proba", m.reliability, (["cat"], [[1.001, 0.0]], CAT_DOG)),
     ("y_true", m.reliability, (["cat", "dgo"], ZEROS * 2, CAT_DOG)),
     ("proba", m.reliability, (["cat"], ZEROS * 2, CAT_DOG)),
     ("n_bins", m.reliability, (["cat"], ROW, CAT_DOG, 0)),

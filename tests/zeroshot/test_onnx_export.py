@@ -215,6 +215,39 @@ def test_the_outputs_of_a_scikit_learn_model_are_named(tmp_path):
     assert "zipmap" in caught.value.hint
 
 
+def test_a_network_of_classical_machine_learning_alone(tmp_path):
+    """It needs no operator of ONNX itself, so the head adds their version."""
+    node = helper.make_node(
+        "LinearRegressor",
+        ["x"],
+        ["y"],
+        domain="ai.onnx.ml",
+        coefficients=WEIGHTS.T.ravel().tolist(),
+        targets=5,
+    )
+    graph = helper.make_graph(
+        [node],
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["b", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", 5])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)])
+    model.ir_version = 10
+    onnx.save(model, tmp_path / "network.onnx")
+    head, path = fitted(), tmp_path / "zero-shot.onnx"
+    rs.export_onnx(head, path, network=tmp_path / "network.onnx")
+    expected = head.predict_proba(INPUTS @ WEIGHTS)
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
+    for name, columns in [("y", 6), ("z", 5)]:
+        model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = columns
+        onnx.save(model, tmp_path / "network.onnx")
+        with refuses("output") as caught:
+            rs.export_onnx(
+                head, path, network=tmp_path / "network.onnx", output=None if name == "y" else name
+            )
+        assert f"'y' float (b, {columns})" in caught.value.hint
+
+
 @pytest.mark.slow
 def test_class_names_of_the_network_are_checked(tmp_path):
     head = fitted()

@@ -27,6 +27,8 @@ def test_a_class_of_half_of_the_inputs_is_named(inputs):
     (line,) = describe_predictions(fit(), most, most, inputs)
     assert "'u'" in line
     assert "'v'" not in line
+    less = np.repeat(["u", "v", "w"], [15, 15, 10])
+    assert describe_predictions(fit(), less, less, inputs) == []
     # Few inputs, or few classes, say nothing.
     assert describe_predictions(fit(), most[:10], most[:10], inputs[:10]) == []
     two = fit({name: RANKINGS[name] for name in "uv"})
@@ -36,7 +38,10 @@ def test_a_class_of_half_of_the_inputs_is_named(inputs):
 def test_a_batch_that_changes_most_labels_is_mentioned(inputs):
     alone = np.repeat(["u", "v", "w", "x"], 10)
     assert len(describe_predictions(fit(), np.roll(alone, 25), alone, inputs)) == 1
-    assert describe_predictions(fit(), np.roll(alone, 3), alone, inputs) == []
+    for n, changed in [(20, 0), (21, 1)]:
+        order = np.arange(40) % 10 * 4 + np.arange(40) // 10
+        others = np.where(order < n, np.roll(alone, 10), alone)
+        assert len(describe_predictions(fit(), others, alone, inputs)) == changed
 
 
 def test_examples_that_change_most_labels_are_mentioned(inputs):

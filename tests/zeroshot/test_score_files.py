@@ -205,6 +205,9 @@ def test_parts_have_the_same_features_unless_they_are_empty(tmp_path):
     pytest.importorskip("pyarrow")
     ones = Scores(np.ones((2, 3)), ITEMS, features=np.ones((2, 4)))
     write_score_table(tmp_path / "a.parquet", ITEMS, [])
+    with pytest.raises(RankshotError):
+        open_scores(tmp_path / "a.parquet")
+    assert open_scores(tmp_path / "a.parquet", allow_empty=True).items == tuple(ITEMS)
     write_score_table(tmp_path / "b.parquet", ITEMS, [(["a", "b"], ones)])
     table = open_scores(tmp_path)
     assert table.header.n_features == 4

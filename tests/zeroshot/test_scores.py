@@ -89,6 +89,11 @@ def test_other_probabilities_become_log_odds(rng, kind):
 def test_a_zero_is_less_than_all_others(dtype):
     """A millionth, or half of the smallest other if that is less."""
     p = np.array([[0.5, 0.5, 0], [0.9, 0.1, 0], [1, 1e-30, 0], [1, 0, 0]], dtype)
+    least = np.nextafter(dtype(0), dtype(1))
+    # The smallest number that there is has no half.
+    tied = rs.Scores.from_probabilities(np.array([[1, least, 0]], dtype), ABC).values[0]
+    assert np.isfinite(tied).all()
+    assert tied[1] == tied[2]
     values = rs.Scores.from_probabilities(p, ABC).values
     assert values.dtype == dtype
     floors = [LEAST_PROBABILITY, LEAST_PROBABILITY, 5e-31, LEAST_PROBABILITY]

@@ -102,6 +102,13 @@ def test_without_seen_classes_none_takes_their_place(seen, new):
     np.testing.assert_array_equal(closed.predict(new[0]) == "none of these", is_seen)
 
 
+def test_inputs_of_none_of_the_classes_are_told_from_both(seen, new, rng):
+    head = both(*seen, none=True, seen_loss=0.2)
+    plain = rs.Scores(rng.normal(size=(200, 5)), ITEMS)
+    none = [np.mean(head.predict(one) == "none of these") for one in (plain, seen[0], new[0])]
+    assert none[0] > 1.5 * max(none[1:])
+
+
 @pytest.mark.parametrize("n_examples", [0, 1, 5])
 def test_a_file_gives_the_same_probabilities(seen, new, tmp_path, n_examples):
     # The first examples are of one class, so there are two parts.

@@ -145,8 +145,10 @@ def test_random_rankings_are_found_out_with_a_reference(rng):
     ],
 )
 def test_refused(parameter, weights, value):
-    with refuses(parameter, value):
+    with refuses(parameter, value) as caught:
         rs.WeightedMean(source_weights=weights).fit(rankings(PANEL))
+    named = [repr(name) in (caught.value.hint or "") for name in sorted({row[1] for row in PANEL})]
+    assert all(named) == (value == "pannel")
 
 
 ONE = [("p", "one", "012"), ("q", "one", "210"), ("r", "one", "453")]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS, RANKINGS, VOTES
+from sklearn.exceptions import NotFittedError
 
 import exact
 import rankshot as rs
@@ -13,6 +14,7 @@ from rankshot.zeroshot.default_head import (
     rank_weights,
 )
 from rankshot.zeroshot.scores import KINDS, count_predictions
+from refusals import refuses
 
 C = len(ITEMS)
 
@@ -186,6 +188,14 @@ def test_trust_is_the_share_of_the_means_that_is_true(rng):
         trust.append(trust_of(f).mean())
         slopes.append(many.mean(axis=0) @ mean / (mean @ mean))
     assert 0.75 < np.mean(trust) < np.mean(slopes) < 0.95
+
+
+def test_subset_rankings_of_one_class_say_nothing():
+    for useless in (["a"], [["a", "b", "c"]]):
+        with refuses("rankings", "u"):
+            rs.WeightedMean().fit(orders([useless, ["b", "c"]], targets=["u", "v"], kind="subset"))
+    with pytest.raises(NotFittedError):
+        rs.WeightedMean().decision_function(np.ones((1, C)))
 
 
 def test_a_seen_class_that_is_listed_twice_counts_once(rng):

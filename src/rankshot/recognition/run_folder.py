@@ -138,7 +138,7 @@ class Run:
 # ---- Writing
 
 
-def write_run(found: Any, folder: Path, *, overwrite: bool = False) -> None:
+def write_run(found: Any, folder: Path, *, overwrite: bool) -> None:
     """Write a `Recognition`; a run that is there is replaced when the new one is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / MANIFEST

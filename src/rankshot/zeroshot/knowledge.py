@@ -216,11 +216,9 @@ def load_head(path: str | Path) -> LinearHead | SeenAndNew:
     file = read_head_file(path)
     with prefix_errors(path):
         try:
-            # A forged file may have any numbers, but loading it must not warn.
-            with np.errstate(all="ignore"):
-                head: LinearHead | SeenAndNew = HEADS[file.type].from_file(file)
-                return head
+            head: LinearHead | SeenAndNew = HEADS[file.type].from_file(file)
         except RankshotError:
             raise
         except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)
             raise RankshotError(f"the file is damaged: {error!r}") from None
+    return head

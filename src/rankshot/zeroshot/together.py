@@ -296,7 +296,7 @@ def fit_together(
     return Together(((decision, has), (without, ~has)), spent.threshold + shift, rejected, spent)
 
 
-def expect_together(known: DecisionData, budget: float, *, none: bool = False) -> Together:
+def expect_together(known: DecisionData, budget: float, *, none: bool) -> Together:
     """Return the decision without a reference, which guarantees nothing.
 
     Rankings alone decide, or the reference is a batch of both groups. Then the largest misfits may

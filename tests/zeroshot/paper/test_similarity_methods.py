@@ -106,6 +106,15 @@ def test_conse_goes_to_the_nearest_vector(rng, kind, n_classes):
         np.testing.assert_allclose(head.predict_proba(scores)[0], expected / expected.sum())
 
 
+def test_conse_uses_ten_classes_as_in_its_paper(rng):
+    items = [f"s{i}" for i in range(14)]
+    cosines = rs.Similarity(rng.uniform(-1, 1, (3, 14)), TARGETS, items)
+    scores = rs.Scores(rng.normal(size=(5, 14)), items)
+    conse = rs.zeroshot.paper.ConSE
+    expected = conse(n_classes=10).fit(cosines).predict_proba(scores)
+    np.testing.assert_array_equal(conse().fit(cosines).predict_proba(scores), expected)
+
+
 def test_classes_that_tie_for_the_last_places_share_them():
     cosines = rs.Similarity(np.eye(3, 5), TARGETS, ITEMS)
     head = rs.zeroshot.paper.ConSE(n_classes=2, temperature=1.0).fit(cosines)

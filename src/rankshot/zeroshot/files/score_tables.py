@@ -144,7 +144,9 @@ class ScoreTable:
         found = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0)
         if (found[1:] == found[:-1]).any():
             counts = Counter(
-                name for batch in self._read_tables() for name in batch.require_texts(ID)
+                name
+                for batch in self._read_tables(features=False)
+                for name in batch.require_texts(ID)
             )
             repeated = [name for name, n in counts.items() if n > 1]
             if repeated:
@@ -154,7 +156,7 @@ class ScoreTable:
                 )
                 raise InputError("id", repeated[0], rule, where=str(self.path))
 
-    def _read_tables(self, *, features: bool = False) -> Iterator[Table]:
+    def _read_tables(self, *, features: bool) -> Iterator[Table]:
         names = _name_columns(self.header.items, self.header.kind)
         columns = [*[ID][: self.header.has_ids], *names, *[FEATURES][:features]]
         for path in self.parts:

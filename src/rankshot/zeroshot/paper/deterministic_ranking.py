@@ -99,7 +99,8 @@ class DeterministicRanking(Method):
         # Places after the end of the longest ranking carry no information.
         longest = int(rankings.lengths.max())
         k = longest if self.k is None else min(require_whole_number("k", self.k), longest)
-        self.consensus_ = consensus_rankings(rankings, fit_priors(rankings, self.prior, k), k)
+        priors = fit_priors(rankings, self.prior, k, singles=False)
+        self.consensus_ = consensus_rankings(rankings, priors, k)
         self._k = k
         return self
 

@@ -42,7 +42,7 @@ def require_prior(prior: RankingModel | None) -> RankingModel:
 
 
 def fit_priors(
-    rankings: Rankings, prior: RankingModel | None, k: int, *, singles: bool = False
+    rankings: Rankings, prior: RankingModel | None, k: int, *, singles: bool
 ) -> dict[str, RankingModel]:
     """Fit a copy of the model to the first k places of the rankings of each new class: P(π|z).
 
