@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score
 
-from rankshot.core.errors import RankshotError, format_share
+from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.default_head import (
     choose_share,
@@ -40,6 +40,7 @@ from reproduction.result_tables import (
     ResultTable,
     Value,
     average_by_domain,
+    mark_largest,
     write_section,
 )
 from reproduction.scored_tasks import DATA, LEAST_SQUARES, Labels, ScoredTask, load_scored_tasks
@@ -189,7 +190,7 @@ def first_page_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> 
         "overview",
         "Mean class accuracy on new classes",
         ("method", *by_column),
-        tuple(mark_largest(rows)),
+        tuple(mark_largest(rows, 4)),
         (
             (
                 f"Means over {n_draws} draws of examples and test inputs; all rows of a column use "
@@ -220,19 +221,6 @@ def first_page_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> 
             ),
         ),
     )
-
-
-def mark_largest(rows: Sequence[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
-    """Yield the rows with the largest of the first four, and of the last two, in bold."""
-    for part in (rows[:4], rows[4:]):
-        table = np.array([[float(str(x)) for x in row[1:]] for row in part])
-        largest = table.round(3) == table.round(3).max(axis=0)
-        for row, bold in zip(part, largest, strict=True):
-            texts = [
-                f"**{format_share(float(str(x)))}**" if b else format_share(float(str(x)))
-                for x, b in zip(row[1:], bold, strict=True)
-            ]
-            yield (row[0], *texts)
 
 
 SHOWN = (*RULES, PAPER, "paper, mean over rankings", "no reference", DEFAULT, "by entropy")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from rankshot.core.errors import RankshotError, format_share, short_repr
 from rankshot.core.files import replace_file
@@ -79,6 +81,19 @@ def average_by_domain(found: Mapping[str, Mapping[str, float]]) -> dict[str, dic
         column: {name: sum(one[name] for one in some) / len(some) for name in some[0]}
         for column, some in columns.items()
     }
+
+
+def mark_largest(rows: Sequence[tuple[Value, ...]], n_first: int) -> Iterator[tuple[Value, ...]]:
+    """Yield the rows with the largest of the first ones, and of the others, in bold."""
+    for part in (rows[:n_first], rows[n_first:]):
+        table = np.array([[float(str(x)) for x in row[1:]] for row in part])
+        largest = table.round(3) == table.round(3).max(axis=0)
+        for row, bold in zip(part, largest, strict=True):
+            texts = [
+                f"**{format_share(float(str(x)))}**" if b else format_share(float(str(x)))
+                for x, b in zip(row[1:], bold, strict=True)
+            ]
+            yield (row[0], *texts)
 
 
 def format_value(value: Value) -> str:

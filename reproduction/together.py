@@ -18,7 +18,7 @@ from rankshot.zeroshot.scores import Scores, standardize_rows
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.earlier_version import Job, predict_earlier
-from reproduction.result_tables import ResultTable, average_by_domain, write_section
+from reproduction.result_tables import ResultTable, average_by_domain, mark_largest, write_section
 from reproduction.scored_tasks import LEAST_SQUARES, Labels, ScoredTask, measure_tasks
 
 Ints = NDArray[np.intp]
@@ -294,7 +294,11 @@ def first_page_table(rows: Sequence[Row], n_draws: int) -> ResultTable:
         "first-page",
         f"Accuracy on new classes, among old and new ones, at a budget of {BUDGETS[-1]:.0%}",
         ("method", *by_column),
-        tuple((label, *(values[label] for values in by_column.values())) for label in labels),
+        tuple(
+            mark_largest(
+                [(label, *(values[label] for values in by_column.values())) for label in labels], 2
+            )
+        ),
         (
             (
                 f"Mean class accuracy over {n_draws} draws. The one-line rule predicts a new class "

@@ -154,4 +154,4 @@ def test_tables_have_a_row_for_each_task(task, found):
     published = [Row(f"sounds published {i}", n, [one]) for i in (1, 2) for n in N_EXAMPLES]
     first = format_together(published, 1)[0]
     assert first.columns == ("method", "sounds (ESC-50)")
-    assert [row[1] for row in first.rows] == [0.2, 0.4, 0.2, 0.4]
+    assert [row[1] for row in first.rows] == [".200", "**.400**", ".200", "**.400**"]
