@@ -154,7 +154,8 @@ class RowError(RankshotError):
         What the caller can do about it.
     """
 
-    def __init__(self, problem: str, row: int, advice: str = "") -> None:
+    # A copy of an exception, as from another process, is made from its message alone.
+    def __init__(self, problem: str, row: int = 0, advice: str = "") -> None:
         super().__init__(problem)
         self.problem = problem
         self.row = row
