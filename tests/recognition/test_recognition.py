@@ -162,6 +162,19 @@ def test_a_budget_needs_a_reference_and_both_kinds_of_classes(task):
         assert {*found.head.classes_} == {*NAMES, "x", "y", "z"}
 
 
+def test_a_budget_needs_ten_inputs_and_says_how_many_there_are(task):
+    scores, _, rankings, (seen, labels) = task
+    both = {"classes": "all", "seen_loss": 0.02}
+    for n in (1, 9):
+        with refuses("reference", n):
+            rs.recognise(scores, rankings, reference=(seen[:n], labels[:n]), **both)
+    found = rs.recognise(scores, rankings, reference=(seen[:10], labels[:10]), **both)
+    assert not {*found.labels} & {*"xyz"}
+    # The inputs themselves can limit what is predicted as new.
+    found = rs.recognise(scores, rankings, reference=(seen[:9], labels[:9]), batch=True, **both)
+    assert found.knowledge.reference is None
+
+
 def test_a_scikit_learn_pipeline_and_texts():
     texts = ["a song", "one more song", "ring the bell", "the bell rings"]
     model = make_pipeline(CountVectorizer(), LogisticRegression())

@@ -58,6 +58,32 @@ def test_seen_classes_that_the_reference_lacks_are_named(tmp_path, rng):
     assert "'b'" in text
 
 
+@pytest.mark.parametrize(("seen", "new"), [("id", "features"), ("features", "id")])
+@pytest.mark.parametrize("has_pyarrow", [True, False])
+def test_classes_may_be_named_as_other_columns(tmp_path, monkeypatch, rng, has_pyarrow, seen, new):
+    if not has_pyarrow:
+        monkeypatch.setattr(run_folder, "find_spec", lambda name: None)
+    names, other = (
+        [seen, "label", "a", f"class {seen}"],
+        rs.Scores(rng.normal(size=(9, 2)), [new, "y"]),
+    )
+    rankings = {new: [seen, "label"], "y": [f"class {seen}"]}
+    for kind, columns in [("multiclass", 4), ("one-vs-one", 6)]:
+        features = rng.normal(size=(21, 2)) if has_pyarrow else None
+        scores = rs.Scores(rng.normal(size=(21, columns)), names, kind, features=features)
+        inputs = scores[:9].with_blocks(features=scores[:9].features, evidence=other)
+        found = rs.recognise(inputs, rankings, reference=(scores[9:], names * 3))
+        found.save(tmp_path / kind)
+        run = open_run(tmp_path / kind)
+        batch, known = run.knowledge.batch, found.knowledge.batch
+        assert (batch.items, batch.evidence.items) == (known.items, known.evidence.items)
+        np.testing.assert_allclose(batch.values, known.values)
+        assert (run.labels.tolist(), run.head.seen) == (found.labels.tolist(), found.head.seen)
+        assert run.knowledge.reference[1].tolist() == names * 3
+        if has_pyarrow:
+            np.testing.assert_array_equal(batch.features, known.features)
+
+
 def test_scores_are_kept_without_pyarrow(tmp_path, monkeypatch, rng):
     monkeypatch.setattr(run_folder, "find_spec", lambda name: None)
     for kind, columns in [("multiclass", 4), ("one-vs-one", 6)]:

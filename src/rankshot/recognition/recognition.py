@@ -359,7 +359,7 @@ def recognise(
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
-    knowledge = Knowledge(rankings, _as_reference(known, notes), shown, scored.scores)
+    knowledge = Knowledge(rankings, _as_reference(known, wanted, notes), shown, scored.scores)
     return _predict(knowledge, wanted, notes, scored, few, reader, rehearse=rehearse)
 
 
@@ -418,11 +418,17 @@ def _require_baseline(settings: Settings, reference: object) -> None:
         raise InputError("seen_loss", settings.seen_loss, rule, hint=hint)
 
 
-def _as_reference(known: ScoredInputs | None, notes: list[str]) -> Any:
+def _as_reference(known: ScoredInputs | None, settings: Settings, notes: list[str]) -> Any:
     """The scores of a reference with their labels, or None if there are too few."""
     if known is None:
         return None
     if len(known.scores) < LEAST_INPUTS:
+        if settings.seen_loss is not None and settings.batch is not True:
+            # "None of these" gets half of the budget.
+            enough = ceil((1 + settings.none) / settings.seen_loss - 1)
+            rule = f"is its number of inputs, and a budget needs at least {LEAST_INPUTS}"
+            hint = f"with fewer than {max(enough, LEAST_INPUTS)}, no new class can be predicted"
+            raise InputError("reference", len(known.scores), rule, hint=hint)
         n = format_count(len(known.scores), "input")
         notes.append(f"the reference of {n} is left out: {LEAST_INPUTS} or more are used")
         return None
