@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnxruntime import InferenceSession
+from PIL import Image
 
 import rankshot as rs
 from command_line import (
@@ -23,6 +25,7 @@ from command_line import (
 from rankshot import leaderboards
 from rankshot.datasets import write_photographs
 from rankshot.recognition import open_run
+from rankshot.recognition.onnx_networks import BUILT_IN_FILE, open_built_in
 from rankshot.zeroshot.files.predictions import read_predictions
 
 SCORES = rs.Scores(LOGITS, SEEN)
@@ -121,6 +124,22 @@ def test_photographs_and_names_are_enough(folder):
     assert labels["raccoon.jpg"] == "raccoon"
     assert labels["rocket.jpg"] == "rocket"
     assert list((folder / "photos.rankshot-run" / "prompts").glob("rater-*.txt"))
+
+
+def test_the_head_of_a_run_behind_the_built_in_network(folder):
+    write_photographs(folder / "photos")
+    run_well('recognise photos --model efficientnet-lite0 --new "raccoon, rocket" --folder run')
+    run_well("export run --attach efficientnet-lite0 -o whole.onnx")
+    run_well(f"export run --attach '{BUILT_IN_FILE}' -o same.onnx")
+    assert Path("whole.onnx").read_bytes() == Path("same.onnx").read_bytes()
+    model, run, session = open_built_in(), open_run("run"), InferenceSession("whole.onnx")
+    with Image.open("photos/raccoon.jpg") as image:
+        pixels = np.asarray(model.preprocessing(image), np.float32)[None]
+    found = session.run(["probabilities"], {session.get_inputs()[0].name: pixels})[0]
+    head = run.head
+    expected = head.predict_proba(rs.Scores(model.run(pixels), head.inner.seen))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert expected.argmax() == list(head.classes_).index("raccoon")
 
 
 def test_rankings_of_names_and_prompts_that_ask_for_them(folder):

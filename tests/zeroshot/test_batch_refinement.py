@@ -384,6 +384,24 @@ def test_a_batch_does_not_raise_the_confidence(rng):
     assert found[1] <= found[0] + 1e-6
 
 
+def test_a_head_stays_as_it_was_where_no_temperature_keeps_its_confidence(rng):
+    scores = rs.Scores(rng.normal(size=(12, 3)), ["lion", "oak", "rose"])
+    same = rs.recognise(scores, {"cat": ["lion", "rose"], "dog": ["lion", "rose"]})
+    np.testing.assert_allclose(same.proba, 0.5)
+    assert same.head.inner.about["batch"] == {"n": 12, "changed": 0, "absent": []}
+    # Without any variance within classes, log-probabilities differ by 1e13.
+    copies = rs.Scores(np.repeat([[3.0, 1, 0], [0, 1, 3]], 10, axis=0), scores.items)
+    rankings = rs.Rankings.from_orders(
+        [["lion"], ["rose"]], items=scores.items, targets=["cat", "dog"]
+    )
+    assert rs.recognise(copies, rankings).labels.tolist() == ["cat"] * 10 + ["dog"] * 10
+    first = rs.WeightedMean().fit(rankings).inner
+    refined = BatchRefinement(first).fit(copies)
+    np.testing.assert_array_equal(refined.predict_proba(copies), first.predict_proba(copies))
+    np.testing.assert_allclose(refined.frequencies_, 0.5)
+    assert refined.agreement_ == 1
+
+
 def test_the_effective_number_of_classes():
     assert count_effective(np.array([0.25, 0.25, 0.25, 0.25])) == pytest.approx(4)
     assert count_effective(np.array([30, 30, 0, 0])) == pytest.approx(2)

@@ -1,6 +1,7 @@
 """`export_onnx`: the head as a graph, alone and behind networks, gives the head's answers."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -262,6 +263,24 @@ def test_class_names_of_the_network_are_checked(tmp_path):
         attach_named(ITEMS[::-1])
     with refuses("network", None):
         attach_named(ITEMS[:4])
+
+
+def test_a_network_that_names_a_built_in_list_of_classes(tmp_path):
+    seen = rs.sources.read_class_labels("imagenet-1k").names
+    network = write_network(tmp_path / "network.onnx", columns=1000)
+    model = onnx.load(network)
+    entry = model.metadata_props.add(key="classes", value="imagenet-1k")
+    onnx.save(model, network)
+    slopes = np.random.default_rng(0).normal(size=(2, 1000))
+    head = rs.LinearHead(seen, ["cat", "dog"], slopes, [0, 0])
+    assert rs.export_onnx(head, tmp_path / "new.onnx", network=network) <= 1e-5
+    with refuses("network", seen[0]):
+        rs.export_onnx(replace(head, seen=seen[::-1]), tmp_path / "new.onnx", network=network)
+    entry.value = str(tmp_path / "names.txt")
+    (tmp_path / "names.txt").write_text("\n".join(seen))
+    onnx.save(model, network)
+    with pytest.raises(RankshotError, match="class names in its metadata are damaged"):
+        rs.export_onnx(head, tmp_path / "new.onnx", network=network)
 
 
 def test_files_that_are_no_networks(tmp_path):

@@ -215,7 +215,8 @@ def export(
     output
         The file to write (.rankshot, .onnx).
     attach
-        A network (.onnx) whose outputs are the scores: the head becomes part of it.
+        A network (.onnx, or efficientnet-lite0) whose outputs are the scores: the head becomes part
+        of it.
     note
         A note for users of a .rankshot file.
     overwrite
@@ -223,7 +224,10 @@ def export(
     """
     from rankshot import zeroshot
     from rankshot.recognition import open_run
+    from rankshot.recognition.onnx_networks import BUILT_IN, BUILT_IN_FILE
 
+    if attach is not None and str(attach) == BUILT_IN and not attach.exists():
+        attach = BUILT_IN_FILE
     require_output(output, (".rankshot", ".onnx"), source, attach, overwrite=overwrite, run=source)
     head = zeroshot.load_head(source) if source.is_file() else open_run(source).head
     classes = format_count(len(head.classes_), "class")

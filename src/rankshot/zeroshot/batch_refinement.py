@@ -119,7 +119,9 @@ class BatchRefinement(Predictor, BaseEstimator):
     head, also with the factor 1/2.
 
     A batch has no labels, so it cannot show how much it helps: the temperature t is the smallest
-    number of at least 1 for which the mean confidence does not exceed that of the head.
+    number of at least 1 for which the mean confidence does not exceed that of the head. If there
+    is none, as where all classes are equally probable or inputs are copies of a few, the head
+    stays as it was.
 
     This is *transductive*: the predictions depend on the batch, so report them separately from
     those of other heads.
@@ -211,10 +213,16 @@ class BatchRefinement(Predictor, BaseEstimator):
         slopes = components.axes @ slopes
         offsets = sum(w * one.offsets for w, one in mixtures) - components.center @ slopes
         log_share = log_softmax(sum(w * one.log_share for w, one in mixtures), axis=1)
-        self.frequencies_ = np.exp(log_share).mean(axis=0)
         alone = np.asarray(head.log_proba(table), np.float64)
-        self.agreement_ = float(np.mean(most_probable(log_share) == most_probable(alone)))
         confidence = float(np.exp(alone.max(axis=1)).mean())
+        temperature = calibrating_temperature(log_share, confidence)
+        has_temperature = np.isfinite(temperature)
+        log_share = log_share if has_temperature else alone
+        self.frequencies_ = np.exp(log_share).mean(axis=0)
+        self.agreement_ = float(np.mean(most_probable(log_share) == most_probable(alone)))
+        if not has_temperature:
+            self.head_ = head
+            return self
         # Features keep their slopes. The mean of evidence is subtracted in each input.
         all_slopes, C = base.slopes / base.temperature, len(head.seen)
         all_slopes[:, base.blocks["scores"]] += slopes[:C].T
@@ -225,7 +233,7 @@ class BatchRefinement(Predictor, BaseEstimator):
             slopes=all_slopes,
             rank_slopes=base.rank_slopes / base.temperature,
             offsets=base.offsets / base.temperature + offsets,
-            temperature=calibrating_temperature(log_share, confidence),
+            temperature=temperature,
             kind=table.kind,
             about={**head.about, "batch": {"n": n}},
         )

@@ -15,7 +15,7 @@ from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_module
-from rankshot.sources.names import read_class_labels
+from rankshot.sources.names import IMAGENET, read_class_labels
 from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
 from rankshot.zeroshot.default_head import PLACE_BONUS
 from rankshot.zeroshot.formula import evaluate
@@ -408,8 +408,11 @@ def check_classes(metadata: dict[str, str], items: tuple[str, ...], where: str) 
     if text is None:
         return
     try:
-        names = json.loads(text)
-        labels = read_class_labels(names if isinstance(names, dict) else list(names))
+        if text == IMAGENET:  # Any other text would be the name of a file.
+            labels = read_class_labels(text)
+        else:
+            names = json.loads(text)
+            labels = read_class_labels(names if isinstance(names, dict) else list(names))
     except (TypeError, ValueError) as error:
         raise RankshotError(
             f"{where}: the class names in its metadata are damaged: {error}"
