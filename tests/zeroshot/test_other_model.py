@@ -53,6 +53,13 @@ def test_the_weight_follows_from_the_agreement(monkeypatch):
     assert confidence == pytest.approx(accuracy, abs=0.01)
 
 
+def test_evidence_of_one_class_has_no_weight():
+    scores = rs.Scores([[1.0, 2.0], [0.0, 3.0]], ["a", "b"])
+    both = scores.with_blocks(evidence=rs.Scores([[1.0], [5.0]], ["new"]))
+    assert rs.recognise(both, {"new": ["a"]}).proba.tolist() == [[1.0], [1.0]]
+    assert weigh_evidence(np.zeros((2, 1)), np.zeros((2, 1))) == 0
+
+
 def test_evidence_that_agrees_by_chance_has_no_weight():
     rng = np.random.default_rng(0)
     y = rng.integers(4, size=400)

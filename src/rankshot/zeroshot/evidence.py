@@ -76,8 +76,8 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
     If their errors are independent, two models that are right with the probabilities p and q agree
     on a share p q + (1 - p) (1 - q) / (L - 1) of the inputs. So q follows from their agreement and
     from p, the mean confidence of the head. The evidence gets the weight with which its own mean
-    confidence is q, at most `MOST_WEIGHT`. Evidence that agrees no more than chance has the weight
-    0.
+    confidence is q, at most `MOST_WEIGHT`. Evidence that agrees no more than chance, or is of one
+    class, has the weight 0.
 
     Parameters
     ----------
@@ -87,6 +87,8 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
         Evidence with mean 0 in each row and variance 1 over all.
     """
     n, L = log_proba.shape
+    if L == 1:
+        return 0.0
     agreement = float(np.mean(most_probable(log_proba) == most_probable(evidence)))
     agreement -= LOWER_LIMIT * np.sqrt(max(agreement * (1 - agreement), 1 / (n * L)) / n)
     p = float(np.exp(log_proba.max(axis=1)).mean())

@@ -114,7 +114,11 @@ def export_onnx(
     >>> head.classes_[label]
     array(['cat'], dtype='<U5')
     """
-    if not isinstance(head, Predictor) or isinstance(head, SeenAndNew):
+    if isinstance(head, SeenAndNew):
+        rule = "predicts old and new classes, which an ONNX file cannot"
+        hint = "save it as .rankshot, or fit it with classes='new'"
+        raise InputError("head", type(head).__name__, rule, hint=hint)
+    if not isinstance(head, Predictor):
         raise InputError("head", head, "must be a fitted LinearHead", hint="as WeightedMean makes")
     head, path = head.inner, Path(path)
     require_ending(path, (".onnx",))
