@@ -1,5 +1,6 @@
 """Leaderboards: what they say of differences, ranks, ties, raters and thin items."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -370,6 +371,10 @@ def test_anchors_shift_all_ratings(plain):
         rs.leaderboard(plain, anchors={"x": 1})
 
 
-def test_elo_boards_say_that_they_are_bradley_terry(plain):
-    assert repr(rs.leaderboard(plain, scale="elo")).count("Bradley-Terry") == 1
-    assert "Bradley-Terry" not in repr(rs.leaderboard(plain))
+def test_elo_boards_name_the_model_of_their_points(plain):
+    board = rs.leaderboard(plain, scale="elo")
+    shown = ["Davidson" if board.tie_parameter else "Bradley-Terry"]
+    assert re.findall("Bradley-Terry|Davidson", repr(board)) == shown
+    tied = rs.Rankings.from_orders([["a", "b"], ["b", "a"], [["a", "b"]]])
+    assert "Davidson" in repr(rs.leaderboard(tied, scale="elo"))
+    assert not re.search("Bradley-Terry|Davidson", repr(rs.leaderboard(plain)))

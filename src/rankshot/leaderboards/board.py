@@ -562,7 +562,8 @@ class Leaderboard:
             more = f" and {len(names) - ROWS_SHOWN:,} more" if len(names) > ROWS_SHOWN else ""
             yield f"too few votes to be ranked: {', '.join(names[:ROWS_SHOWN])}{more}"
         if self.scale == "elo":
-            yield "Elo points are those of one model, fitted to all votes at once"
+            model = "Davidson" if self.tie_parameter else "Bradley-Terry"
+            yield f"Elo points are those of the {model} model, fitted to all votes at once"
         for name, (value, (low, high)) in self.effects.items():
             yield f"effect of {name}: {value:.3g} ({low:.3g} to {high:.3g})"
 
