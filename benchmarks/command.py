@@ -9,7 +9,10 @@ from time import perf_counter
 N_RUNS = 7
 CLASSES = [f"class{i}" for i in range(10)]
 COMMAND = [sys.executable, "-m", "rankshot.cli"]
-CLASSIFY = ["classify", "scores.csv", "--rankings", "rankings.jsonl", "-o", "predictions.csv"]
+CLASSIFY = [
+    *("classify", "scores.csv", "--rankings", "rankings.jsonl"),
+    *("-o", "predictions.csv", "--overwrite"),
+]
 # Only what others wrote, so that needless imports in rankshot count. Heads are scikit-learn
 # estimators, and its base class loads the parts of SciPy that they use.
 NEEDED = "import cyclopts, rich, numpy, sklearn.base"
