@@ -21,6 +21,7 @@ import rankshot as rs
 from rankshot.core.newton import maximize
 from rankshot.datasets import load_imagenet
 from rankshot.ranking.models.plackett_luce import Likelihood, first_items
+from rankshot.zeroshot.default_head import PLACE_BONUS
 
 AT_MOST = (
     {"default": 1.0, "probabilistic": 3.0, "paper": 1.25}
@@ -67,21 +68,29 @@ def cpu_time(work: Callable[[], Any]) -> float:
 def check(head: Any, scores: np.ndarray) -> None:
     """Compare some answers with the formula in plain NumPy and double precision."""
     few = scores[:50].astype(np.float64)
-    by_formula = mean_scores if isinstance(head, rs.WeightedMean) else log_prob_of_rankings
-    expected = log_softmax(by_formula(head, few) / head.temperature_, axis=1)
+    if isinstance(head, rs.WeightedMean):
+        expected = log_softmax(log_posteriors(head, few) / head.head_.temperature, axis=1)
+    else:
+        expected = log_softmax(log_prob_of_rankings(head, few) / head.temperature_, axis=1)
     assert np.abs(head.log_proba(few) - expected).max() < 1e-9
     assert np.abs(head.log_proba(scores[:50]) - expected).max() < 1e-3
 
 
-def mean_scores(head: Any, few: np.ndarray) -> np.ndarray:
-    """Return the weighted means of `WeightedMean` without a reference, for strict rankings."""
-    weights = np.zeros((len(head.classes_), len(head.items_)))
+def log_posteriors(head: Any, few: np.ndarray) -> np.ndarray:
+    """Return the log-posteriors of `WeightedMean` without a reference, for strict rankings."""
+    items = head.rankings_.items
+    weights = np.zeros((len(head.classes_), len(items)))
     for order, target in zip(head.rankings_.orders(), head.rankings_.targets, strict=True):
-        for place, name in enumerate(order, 1):
-            weights[head.classes_ == target, head.items_.index(name)] += place**-head.decay
-    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+        shares = np.arange(1.0, len(order) + 1) ** -head.decay
+        for share, name in zip(shares / shares.sum(), order, strict=True):
+            weights[head.classes_ == target, items.index(name)] += share
+    centered = weights - weights.mean(axis=1, keepdims=True)
+    length = np.linalg.norm(centered, axis=1, keepdims=True)
     f = (few - few.mean(axis=1, keepdims=True)) / few.std(axis=1, keepdims=True)
-    return f @ weights.T
+    bonus = np.zeros_like(few)
+    largest = np.argsort(-few, axis=1)[:, : len(PLACE_BONUS)]
+    np.put_along_axis(bonus, largest, np.array([PLACE_BONUS]), axis=1)
+    return f @ (weights / length).T + bonus @ (weights / length**0.5).T / np.mean(length**0.5)
 
 
 def log_prob_of_rankings(head: Any, few: np.ndarray) -> np.ndarray:

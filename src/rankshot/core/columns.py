@@ -136,7 +136,7 @@ class Table:
     source : Source
     missing : set of str, optional
         The texts of missing cells. Blanks around names and text do not count then; by default,
-        text is taken as it stands.
+        text is not changed.
     odd : dict, optional
         Rows that cannot be read are left out, and described here.
     """

@@ -230,7 +230,7 @@ def _fit(
     least: float | None,
     settings: dict[str, Any],
 ) -> Leaderboard:
-    """A leaderboard of the items that have at least so many votes, best first."""
+    """The leaderboard of the items with at least ``least`` votes, best first."""
     weight = float(require_one_subject(votes.rankings).weights.sum())
     if not np.all(votes.rankings.weights > 0):
         votes = votes.select(votes.rankings.weights > 0)
