@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
+from rankshot.zeroshot.paper.ranking_methods import score_by_pair_wins
 from rankshot.zeroshot.scores import Kind, Scores
 from reproduction.benchmark import Features, Labels
 from reproduction.platt import fit_platt

@@ -349,7 +349,7 @@ class Number(NamedTuple):
 
 PAPER = "zeroshot.paper"
 WEIGHTED = "zeroshot.weighted_mean"
-LIKELIHOOD = f"{PAPER}.probabilistic_ranking"
+LIKELIHOOD = f"{PAPER}.ranking_methods"
 BATCH = "zeroshot.batch_refinement"
 GATE = "zeroshot.seen_and_new"
 
@@ -512,7 +512,7 @@ FIXED = {
             f"{WEIGHTED}.LEAST_INPUTS",
             "zeroshot.class_means.N_FOLDS",
             f"{BATCH}.MOST_DIRECTIONS",
-            f"{PAPER}.sum_over_rankings.MAX_RANKINGS",
+            f"{PAPER}.likelihoods.MAX_RANKINGS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
             "zeroshot.predicted_accuracy.N_INPUTS",
@@ -545,7 +545,7 @@ FIXED = {
     ),
     **dict.fromkeys(
         (
-            f"{PAPER}.deterministic_ranking.DeterministicRanking.k",
+            f"{PAPER}.ranking_methods.DeterministicRanking.k",
             f"{PAPER}.similarity_methods.DirectSimilarity.n_similar",
             f"{PAPER}.similarity_methods.ConSE.n_classes",
         ),

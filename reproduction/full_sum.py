@@ -14,7 +14,7 @@ from rankshot.datasets.demo import K
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking, RankingModel
+from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task
 from reproduction.bootstrap import Bootstrap

@@ -27,7 +27,7 @@ from rankshot.zeroshot.default_head import (
     rank_bonus,
 )
 from rankshot.zeroshot.evidence import word_evidence
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores, standardize_rows
 from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import TextTask, load_benchmark

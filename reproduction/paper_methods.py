@@ -14,8 +14,11 @@ from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
-from rankshot.zeroshot.paper.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking, RankingModel
+from rankshot.zeroshot.paper.ranking_methods import (
+    DeterministicRanking,
+    ProbabilisticRanking,
+    RankingModel,
+)
 from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
 from rankshot.zeroshot.scores import Scores
 

@@ -13,7 +13,7 @@ from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.paper.probabilistic_ranking import RankingModel
+from rankshot.zeroshot.paper.ranking_methods import RankingModel
 from reproduction.benchmark import Benchmark, SourcePoints, collect_points
 from reproduction.bootstrap import Bootstrap
 from reproduction.result_tables import OursAndPaper, ResultTable, Value

@@ -31,8 +31,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import Interval, wilson_interval
-from rankshot.zeroshot.paper.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.paper.ranking_methods import DeterministicRanking, ProbabilisticRanking
 from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
 from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores

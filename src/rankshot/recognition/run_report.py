@@ -32,7 +32,7 @@ from rankshot.zeroshot.forecast import ENOUGH_CLASSES, Forecast
 from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking
 from rankshot.zeroshot.remarks import describe_reference
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.suggestions import suggest

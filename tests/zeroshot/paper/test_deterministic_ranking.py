@@ -9,7 +9,7 @@ from scipy.special import softmax
 import rankshot as rs
 from exact import by_pair, mean_distance
 from peak_memory import peak_of
-from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
+from rankshot.zeroshot.paper.ranking_methods import score_by_pair_wins
 from refusals import refuses
 
 ITEMS = list("abcd")

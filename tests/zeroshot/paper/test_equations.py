@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.paper.likelihoods import BabingtonSmithScorer, PlackettLuceScorer
+from rankshot.zeroshot.paper.likelihoods import babington_smith, plackett_luce
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
@@ -135,7 +135,7 @@ def test_equation_05_top_k_kendall_distance(K):
 # ------------------------------------------------------------------ the sum over rankings
 
 
-def plackett_luce(order, v):
+def plackett_luce_by_hand(order, v):
     """Π_i v_i / Σ_{j ≥ i} v_j over the first K."""
     whole = completed(order)
     return prod(v[whole[i]] / sum(v[j] for j in whole[i:]) for i in range(len(order)))
@@ -188,13 +188,13 @@ def test_equation_07_sum_over_rankings(rng, prior):
         model = head.priors_[z]
         if isinstance(model, rs.Mallows):
             return mallows(pi, model.center_, model.spread_)
-        return plackett_luce(pi, dict(zip(model.items_, model.worths_, strict=True)))
+        return plackett_luce_by_hand(pi, dict(zip(model.items_, model.worths_, strict=True)))
 
     f = scores_by_name(rng)
     v = {item: exp(f[item]) for item in ITEMS}
     expected = [
         sum(
-            plackett_luce(pi, v) * likelihood(pi, z) / sum(likelihood(pi, y) for y in "uvw")
+            plackett_luce_by_hand(pi, v) * likelihood(pi, z) / sum(likelihood(pi, y) for y in "uvw")
             for pi in top_lists(K)
         )
         for z in "uvw"
@@ -209,7 +209,9 @@ def test_equation_07_sum_over_rankings(rng, prior):
 def test_equation_08_plackett_luce(rng, K):
     v = {item: exp(f) for item, f in scores_by_name(rng).items()}
     log_prob = rs.PlackettLuce.from_worths(v).log_prob(rankings(top_lists(K)))
-    np.testing.assert_allclose(np.exp(log_prob), [plackett_luce(pi, v) for pi in top_lists(K)])
+    np.testing.assert_allclose(
+        np.exp(log_prob), [plackett_luce_by_hand(pi, v) for pi in top_lists(K)]
+    )
 
 
 def test_equation_09_plackett_luce_log_likelihood(rng):
@@ -255,7 +257,7 @@ def test_equation_12_kemeny_consensus(rng):
     assert cost[rs.Mallows(method="exact").fit(rankings(votes)).center_] == min(cost.values())
 
 
-def babington_smith(order, f):
+def babington_smith_by_hand(order, f):
     """Π_{i ≤ K} Π_{j > i} e^{f_ij}."""
     whole = completed(order)
     return prod(
@@ -268,7 +270,7 @@ def test_equation_13_babington_smith(rng, K):
     f, _ = pairs_by_name(rng)
     table = [[2 * f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
     model = rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
-    weight = np.array([babington_smith(pi, f) for pi in top_lists(K)])
+    weight = np.array([babington_smith_by_hand(pi, f) for pi in top_lists(K)])
     prob = np.exp(model.log_prob(rankings(top_lists(K))))
     np.testing.assert_allclose(prob, weight / weight.sum())
 
@@ -280,19 +282,15 @@ def test_equation_13_babington_smith(rng, K):
 def test_equation_14_plackett_luce_scorer(rng, K):
     f = scores_by_name(rng)
     v = {item: exp(f[item]) for item in ITEMS}
-    # Divided by that of equal scores, which is the same for all lists of a length.
-    ratio = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob_of(as_row(f)))
-    prob = ratio / ratio.sum()
-    np.testing.assert_allclose(prob, [[plackett_luce(pi, v) for pi in top_lists(K)]])
+    prob = np.exp(plackett_luce(rankings(top_lists(K)), as_row(f)))
+    np.testing.assert_allclose(prob, [[plackett_luce_by_hand(pi, v) for pi in top_lists(K)]])
 
 
 @LENGTHS
 def test_equation_15_babington_smith_scorer(rng, K):
     f, row = pairs_by_name(rng)
-    weight = np.exp(
-        BabingtonSmithScorer(rankings(top_lists(K))).log_prob(rs.Scores(row, ITEMS, "one-vs-one"))
-    )[0]
-    truth = np.array([babington_smith(pi, f) for pi in top_lists(K)])
+    weight = np.exp(babington_smith(rankings(top_lists(K)), row))[0]
+    truth = np.array([babington_smith_by_hand(pi, f) for pi in top_lists(K)])
     np.testing.assert_allclose(weight / weight.sum(), truth / truth.sum())
 
 
@@ -314,7 +312,7 @@ def test_equation_16_classifier_from_scores_of_classes(rng, K):
     def draw():
         f = scores_by_name(rng)
         v = {item: exp(f[item]) for item in ITEMS}
-        return as_row(f), lambda pi: plackett_luce(pi, v)
+        return as_row(f), lambda pi: plackett_luce_by_hand(pi, v)
 
     check_classifier(rng, K, draw)
 
@@ -335,7 +333,7 @@ def test_several_rankings_of_a_class_are_averaged_by_their_weights(rng):
 def test_equation_17_classifier_from_scores_of_pairs(rng, K):
     def draw():
         f, row = pairs_by_name(rng)
-        return row, lambda pi: babington_smith(pi, f)
+        return row, lambda pi: babington_smith_by_hand(pi, f)
 
     check_classifier(rng, K, draw)
 

@@ -4,11 +4,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
 
 import exact
 import rankshot as rs
-from rankshot.zeroshot.paper.sum_over_rankings import SumOverRankings, draw_lists
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
@@ -31,7 +29,7 @@ each_kind = pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
 @pytest.fixture
 def sampling(monkeypatch):
     """Nothing is small enough to be enumerated."""
-    monkeypatch.setattr("rankshot.zeroshot.paper.probabilistic_ranking.MAX_RANKINGS", 0)
+    monkeypatch.setattr("rankshot.zeroshot.paper.likelihoods.MAX_RANKINGS", 0)
 
 
 def head_of(prior, k=2, **options):
@@ -125,39 +123,11 @@ def test_a_class_that_no_draw_supports_has_probability_0():
     np.testing.assert_array_equal(head.predict_proba(confident), [[1, 0]])
 
 
-@pytest.mark.parametrize("scores", [[0.3, -1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
-@pytest.mark.parametrize("k", [1, 3])
-def test_draws_have_the_probabilities_of_plackett_luce(rng, scores, k):
-    n = 50_000
-    drawn = draw_lists(np.array(scores), -rng.standard_exponential((k, n)))
-    model = rs.PlackettLuce.from_worths(dict(zip("abcd", np.exp(scores), strict=True)))
-    orders = list(permutations(range(4), k))
-    lists = rs.Rankings.from_item_numbers(np.array(orders), items=list("abcd"))
-    for order, p in zip(orders, np.exp(model.log_prob(lists)), strict=True):
-        share = (drawn == order).all(axis=1).mean()
-        assert abs(share - p) < 5 * np.sqrt(p / n)
-
-
-def test_draws_from_scores_of_any_range(rng):
+@pytest.mark.usefixtures("sampling")
+def test_samples_of_scores_of_any_range(rng):
     """The first two items have all but e^-900 of the worth: the third draw is among the others."""
-    scores = np.array([-900.0, 0.0, -901.0, 40.0, -2000.0])
-    drawn = draw_lists(scores, -rng.standard_exponential((4, 20_000)))
-    assert (drawn[:, :2] == [3, 1]).all()
-    third = np.bincount(drawn[:, 2], minlength=5) / len(drawn)
-    assert third == pytest.approx([1 / (1 + np.exp(-1)), 0, 1 / (1 + np.e), 0, 0], abs=0.02)
-    assert (np.sort(drawn[:, 2:], axis=1) == [0, 2]).all()
-
-
-@pytest.mark.parametrize("scale", [1, 30, 400])
-def test_priors_are_right_for_worths_of_any_ratio(rng, scale):
-    """Also where the listed items have nearly all of the worth; some items are alike."""
-    models = []
-    for _ in range(3):
-        theta = scale * rng.normal(size=8)[[0, 1, 2, 3, 4, 4, 4, 7]]
-        models.append(rs.PlackettLuce()._with_log_worths(tuple("abcdefgh"), theta))
-    priors = SumOverRankings(models, tuple("abcdefgh"), 3, np.zeros((3, 1)), 0)
-    lists = np.array(list(permutations(range(8), 3)))
-    rankings = rs.Rankings.from_item_numbers(lists, items=list("abcdefgh"))
-    expected = log_softmax([model.log_prob(rankings) for model in models], axis=0)
-    found = priors._log_target_given(lists)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    lists = [["e", "b", "a"], ["e", "b", "c"], ["e", "b", "d"]]
+    rankings = rs.Rankings.from_orders(lists, items=ITEMS, targets=["u", "v", "w"])
+    head = head_of("mallows", k=3, n_samples=20_000).fit(rankings)
+    proba, _ = head.sum_over_rankings([[-900.0, 0.0, -901.0, -2000.0, 40.0]])
+    np.testing.assert_allclose(proba, [[1 / (1 + np.exp(-1)), 1 / (1 + np.e), 0]], atol=0.02)

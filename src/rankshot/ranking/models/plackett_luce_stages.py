@@ -140,9 +140,6 @@ def _log_prob(stages: Stages, theta: Floats) -> Floats:
     as the total minus the worth of the placed items: that difference has no correct digits if the
     placed items have nearly all of the worth.
     """
-    # PlackettLuceScorer, of the zero-shot heads, has its own code for the same formula: it has one
-    # row of log-worths per input for a few fixed rankings, computes the sums that rankings share
-    # once per input, in the precision of the scores, and can weight the stages.
     # After the end of a subset ranking, nothing remains.
     log_worths = np.append(theta, -np.inf).take(stages.order)
     # From the rest, if there is one, up to the first item.

@@ -1,3 +1,5 @@
-from .deterministic_ranking import DeterministicRanking as DeterministicRanking
-from .probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
+from .ranking_methods import (
+    DeterministicRanking as DeterministicRanking,
+    ProbabilisticRanking as ProbabilisticRanking,
+)
 from .similarity_methods import ConSE as ConSE, DirectSimilarity as DirectSimilarity

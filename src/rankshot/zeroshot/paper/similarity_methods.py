@@ -9,7 +9,7 @@ import numpy as np
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.paper.method import Method
+from rankshot.zeroshot.paper.ranking_methods import Method
 from rankshot.zeroshot.scores import Doubles, Scores, log_class_probabilities
 
 
@@ -179,6 +179,8 @@ class ConSE(_SimilarityMethod):
     array(['cat', 'truck'], dtype='<U5')
     """
 
+    _usual_temperature = 0.1
+
     def __init__(self, *, n_classes: int = 10, temperature: float | None = None) -> None:
         self.n_classes = n_classes
         self.temperature = temperature
@@ -203,9 +205,6 @@ class ConSE(_SimilarityMethod):
             )
         self._cosines = values[:, self._has_vector]
         return self
-
-    def _default_temperature(self) -> float:
-        return 0.1
 
     def _log_posterior(self, table: Scores) -> Doubles:
         log_proba = self._log_class_proba(table)[:, self._has_vector]
