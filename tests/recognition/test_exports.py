@@ -1,14 +1,12 @@
-"""Results for labelling tools, and labels that come from them."""
+"""Results for Label Studio, and labels that come from it."""
 
 import json
-import sys
-from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pytest
 
 import rankshot as rs
-from rankshot.recognition.labelling_tools import match_ids, read_labels
+from rankshot.recognition.label_studio import match_ids, read_labels
 from refusals import refuses
 
 NEW = {"volume": ["music"], "timer": ["alarm"]}
@@ -53,7 +51,7 @@ def test_label_studio_and_back(texts, tmp_path):
 def test_label_studio_accepts_them(texts):
     """Where its package is installed."""
     interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface
-    from rankshot.recognition.labelling_tools import make_config
+    from rankshot.recognition.label_studio import make_config
 
     found = interface(make_config(texts))
     for task in texts.to_label_studio():
@@ -62,73 +60,40 @@ def test_label_studio_accepts_them(texts):
 
 def test_scores_alone_cannot_be_shown():
     found = rs.recognise(rs.Scores([[1.0, 0.0]], ["music", "alarm"]), NEW)
-    for export in (found.to_label_studio, found.to_fiftyone):
-        with refuses("inputs"):
-            export()
+    with refuses("inputs"):
+        found.to_label_studio()
 
 
-def test_fiftyone(tmp_path, monkeypatch):
-    class Dataset(list):
-        add_samples = list.extend
-
-    fake = SimpleNamespace(
-        Dataset=lambda name: Dataset(), Sample=dict, Classification=SimpleNamespace
-    )
-    monkeypatch.setitem(sys.modules, "fiftyone", fake)
-    model = rs.recognition.Model(
-        "m", "images", lambda some: [[0, 3]] * len(some), prepare=lambda image: image
-    )
-    from PIL import Image
-
-    Image.new("RGB", (9, 9)).save(tmp_path / "p.png")
-    found = rs.recognise(tmp_path, NEW, model=model, seen=["music", "alarm"])
-    [sample] = found.to_fiftyone()
-    assert sample["filepath"] == str(tmp_path / "p.png")
-    assert sample["rankshot"].label == "timer"
-    monkeypatch.setitem(sys.modules, "fiftyone", None)
-    with refuses("fiftyone"):
-        found.to_fiftyone()
+TASK = '[{"data": {"image": "p"}, "annotations": [%s]}]'
+CHOICE = '{"result": [{"value": {"choices": %s}}]}'
 
 
-CVAT = """<?xml version="1.0" encoding="utf-8"?>
-<annotations><image id="0" name="p.jpg"><tag label="cat"/></image>
-<image id="1" name="q.jpg"/></annotations>"""
-LABELS = [
-    ("t.csv", "id,label\np.jpg,cat\nq.jpg,\n"),
-    ("t.csv", "image,choice,annotator\np.jpg,cat,1\n"),
-    ("t.json", [{"image": "p.jpg", "choice": "cat"}]),
-    ("t.json", {"classes": ["dog", "cat"], "labels": {"p.jpg": 1}}),
-    ("t.json", {"labels": {"p.jpg": {"label": "cat", "confidence": 1}}}),
-    ("t.json", {"samples": [{"filepath": "p.jpg", "ground_truth": {"label": "cat"}}]}),
-    ("t.xml", CVAT),
-]
-
-
-@pytest.mark.parametrize(("name", "content"), LABELS)
-def test_labels_of_other_tools(tmp_path, name, content):
-    path = tmp_path / name
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    assert read_labels(path) == {"p.jpg": "cat"}
-
-
-BAD = [
-    ("t.json", "{"),
-    ("t.json", "[" * 100_000),
-    ("t.json", "[3]"),
-    ("t.json", '{"a": 1}'),
-    ("t.json", '[{"image": "p", "choice": ["a", "b"]}]'),
-    ("t.json", '[{"image": "p", "choice": "a"}, {"image": "p", "choice": "b"}]'),
-    ("t.json", '[{"image": "p"}]'),
-    ("t.xml", "<a>"),
-    ("t.xml", '<!DOCTYPE a [<!ENTITY x "y">]><annotations/>'),
-]
-
-
-@pytest.mark.parametrize(("name", "content"), BAD)
-def test_bad_exports(tmp_path, name, content):
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", "id,label\np,cat\nq.jpg,\n"),
+        ("t.csv", "image,choice,annotator\np,cat,1\n"),
+        ("t.json", TASK % (CHOICE % '["cat"]')),
+    ],
+)
+def test_exported_labels(tmp_path, name, content):
     (tmp_path / name).write_text(content)
+    assert read_labels(tmp_path / name) == {"p": "cat"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("{", "[" * 100_000, "[3]", '{"a": 1}', '[{"data": 3}]', "[]", TASK % ""),
+        TASK % (CHOICE % '["a", "b"]'),
+        TASK % (CHOICE % '["a"]') + ", " + TASK % (CHOICE % '["b"]'),
+        '[{"data": {"id": 3}}]',
+    ],
+)
+def test_bad_exports(tmp_path, content):
+    (tmp_path / "t.json").write_text(content)
     with refuses("examples"):
-        read_labels(tmp_path / name)
+        read_labels(tmp_path / "t.json")
 
 
 def test_tables_of_scores_are_no_labels(tmp_path):

@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.jobs import classify
 from rankshot.recognition import Preprocessing, open_model, open_run
 from rankshot.recognition.inputs import open_inputs
-from rankshot.recognition.labelling_tools import read_labels
+from rankshot.recognition.label_studio import read_labels
 from rankshot.recognition.run_report import report_predictions, report_run
 from rankshot.review.serve import review_run
 from rankshot.review.session import Journal
@@ -72,7 +72,6 @@ def read_inputs(path):
 LABEL_STUDIO = [
     {"data": {"id": "x1"}, "annotations": [{"result": [{"value": {"choices": ["cat"]}}]}]}
 ]
-CVAT = '<annotations><image name="x1"><tag label="cat"/></image></annotations>'
 EVENTS = [{"what": "labels", "labels": {"a": "cat"}}, {"what": "class", "name": "x", "ranking": []}]
 PREFLIB = "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n1: 1,2\n"
 READERS = {
@@ -87,7 +86,6 @@ READERS = {
     "names.csv": (lambda path: read_look_up(path, ["cat", "dog"]), "class,look_up\ncat,lion\n"),
     "settings.json": (Settings.read, None),
     "tasks.json": (read_labels, json.dumps(LABEL_STUDIO)),
-    "cvat.xml": (read_labels, CVAT),
     "labels.csv": (read_labels, "id,label\nx1,cat\nx2,dog\n"),
     "preprocessor.json": (Preprocessing.from_file, json.dumps(CONFIG)),
     "texts.jsonl": (read_inputs, '{"id": "a", "text": "b"}\n{"id": "c", "text": "d"}\n'),

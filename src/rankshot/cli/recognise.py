@@ -87,8 +87,8 @@ def recognise(
     rehearse
         Hold out classes of a reference with labels, to choose settings and forecast the accuracy.
     examples
-        The classes of some inputs (columns id and label, or labels exported by Label Studio, CVAT
-        or FiftyOne), or labelled inputs of new classes.
+        The classes of some inputs (columns id and label, or an export of Label Studio), or labelled
+        inputs of new classes.
     settings
         Settings that `rankshot doctor --rehearse -o` wrote (.json).
     classes

@@ -1,9 +1,4 @@
 from .any_model import open_model as open_model
-from .hub import (
-    from_pretrained as from_pretrained,
-    push_to_hub as push_to_hub,
-    save_pretrained as save_pretrained,
-)
 from .images import Preprocessing as Preprocessing
 from .inputs import Model as Model, Skipped as Skipped
 from .recognition import Recognition as Recognition, recognise as recognise

@@ -20,13 +20,7 @@ from rankshot.core.validation import as_names
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.labelling_tools import (
-    make_dataset,
-    make_tasks,
-    match_ids,
-    read_labels,
-    write_tasks,
-)
+from rankshot.recognition.label_studio import make_tasks, match_ids, read_labels, write_tasks
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import (
     Classes,
@@ -194,16 +188,6 @@ class Recognition:
             write_tasks(self, Path(path), prefix, overwrite=overwrite)
         return make_tasks(self, prefix)
 
-    def to_fiftyone(self, name: str | None = None) -> Any:
-        """A ``fiftyone.Dataset`` of the images, with the predictions in the field ``rankshot``.
-
-        Parameters
-        ----------
-        name : str, optional
-            The name of the dataset.
-        """
-        return make_dataset(self, name)
-
     def write(self, path: str | Path) -> None:
         """Write the predictions as a table.
 
@@ -285,8 +269,8 @@ def recognise(
         subfolder per class. Fewer than ten inputs are not used.
     examples : inputs and labels, optional
         Inputs of new classes, and their classes. Or the labels of some of the inputs: a dict by
-        ids, or a file with the columns ``id`` and ``label``, or exported by Label Studio, CVAT or
-        FiftyOne.
+        ids, a table with the columns ``id`` and ``label``, or an export of Label Studio (.json,
+        .csv).
     classes : {"new", "all"}
         Whether only new classes may be predicted, or seen classes as well.
     seen_loss : float, optional

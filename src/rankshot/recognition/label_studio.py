@@ -1,13 +1,12 @@
-"""Results for tools that people label with, and the labels that come back from them."""
+"""Results for Label Studio, and the labels that come back from it or from a table."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
-from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
 from rankshot import __version__
@@ -15,7 +14,6 @@ from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.files import replace_own, require_regular
 from rankshot.core.tables import ID, LABEL
-from rankshot.core.validation import require_module
 
 TAGS = {"images": ("Image", "image"), "texts": ("Text", "text")}
 """The tag of Label Studio, and the field of its tasks, for what a model takes."""
@@ -23,9 +21,7 @@ CHOICE = "choice"
 """The column of labels in a table that Label Studio exports."""
 KNOWN = {ID, LABEL, "guess", "probability"}
 """Columns of a table of labels; a table with more than one other column has scores."""
-LARGEST = 2**28
-"""The bytes of an export: larger ones are refused before they are read."""
-FILES = ("image", "audio", "video", "filepath")
+FILES = ("image", "audio", "video")
 """The fields of an exported task that have the path of its file."""
 
 
@@ -75,28 +71,6 @@ def make_config(found: Any) -> str:
     )
 
 
-def make_dataset(found: Any, name: str | None) -> Any:
-    """A dataset of FiftyOne with the predictions: see `Recognition.to_fiftyone`."""
-    if _require_inputs(found) != "images":
-        raise InputError("inputs", "texts", "must be images for FiftyOne")
-    try:
-        fo = require_module("fiftyone", "to_fiftyone", "cli")
-    except ValueError:
-        raise InputError(
-            "fiftyone", None, "is not installed", hint="pip install fiftyone"
-        ) from None
-    samples = []
-    for id_, value, label, row in zip(
-        found.ids, found.inputs.values, found.labels, found.proba, strict=True
-    ):
-        known = fo.Classification(label=str(label), confidence=float(row.max()))
-        path = str(Path(value).resolve())
-        samples.append(fo.Sample(filepath=path, rankshot_id=str(id_), rankshot=known))
-    dataset = fo.Dataset(name)
-    dataset.add_samples(samples)
-    return dataset
-
-
 def _require_inputs(found: Any) -> str:
     """What the inputs are, images or texts; refuse scores alone."""
     takes = found.inputs.about.get("takes")
@@ -112,16 +86,12 @@ def _require_inputs(found: Any) -> str:
 def read_labels(path: Path) -> dict[str, str] | None:
     """The class of each labelled input, by its id; None for a file that has other things.
 
-    The file is a table with the columns ``id`` and ``label`` (or ``choice``) and no scores, JSON of
-    Label Studio or FiftyOne, or XML of CVAT. Inputs without a label are left out.
+    The file is a table with the columns ``id`` and ``label`` (or ``choice``) and no scores, or
+    JSON of Label Studio. Inputs without a label are left out.
     """
     require_regular(path, "examples")
-    if path.suffix in {".json", ".xml"} and path.is_file() and path.stat().st_size > LARGEST:
-        raise InputError("examples", str(path), f"must have at most {LARGEST:,} bytes")
     if path.suffix == ".json":
-        return _collect(_read_json(path), path)
-    if path.suffix == ".xml":
-        return _collect(_read_cvat(path), path)
+        return _collect(map(_read_task, _read_tasks(path)), path)
     if path.suffix not in {".csv", ".parquet"} or not path.is_file():
         return None
     table = open_table(path)
@@ -150,7 +120,7 @@ def match_ids(names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _collect(pairs: Iterator[tuple[Any, Any]], path: Path) -> dict[str, str]:
+def _collect(pairs: Iterable[tuple[Any, Any]], path: Path) -> dict[str, str]:
     labels: dict[str, str] = {}
     for name, label in pairs:
         if not isinstance(name, str) or not isinstance(label, str | None):
@@ -165,42 +135,25 @@ def _collect(pairs: Iterator[tuple[Any, Any]], path: Path) -> dict[str, str]:
     return labels
 
 
-def _read_json(path: Path) -> Iterator[tuple[Any, Any]]:
+def _read_tasks(path: Path) -> list[Mapping[str, Any]]:
+    """The tasks that Label Studio exports as JSON."""
     try:
-        content = json.loads(path.read_bytes())
+        tasks: list[Mapping[str, Any]] = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         raise InputError("examples", str(path), "is not JSON") from None
-    if isinstance(content, list):
-        for task in content:
-            yield _read_task(task, path)
-    elif isinstance(content, Mapping) and isinstance(content.get("labels"), Mapping):
-        classes = content.get("classes")
-        for name, label in content["labels"].items():
-            value = label.get("label") if isinstance(label, Mapping) else label
-            if isinstance(value, int) and isinstance(classes, list) and 0 <= value < len(classes):
-                value = classes[value]
-            yield name, value
-    elif isinstance(content, Mapping) and isinstance(content.get("samples"), list):
-        for sample in content["samples"]:
-            found = sample.get("ground_truth") if isinstance(sample, Mapping) else None
-            if isinstance(found, Mapping):
-                yield sample.get("rankshot_id") or sample.get("filepath"), found.get("label")
-    else:
-        rule = "is not an export of Label Studio or FiftyOne"
-        raise InputError("examples", str(path), rule)
+    is_export = isinstance(tasks, list) and all(
+        isinstance(task, Mapping) and isinstance(task.get("data"), Mapping) for task in tasks
+    )
+    if not is_export:
+        hint = "export JSON, or CSV; other tools: a table with the columns id and label"
+        raise InputError("examples", str(path), "is not a JSON export of Label Studio", hint=hint)
+    return tasks
 
 
-def _read_task(task: Any, path: Path) -> tuple[Any, Any]:
-    """A task of Label Studio, in its JSON or JSON-MIN format."""
-    if not isinstance(task, Mapping):
-        raise InputError("examples", task, "must be a task of Label Studio", str(path))
-    data = task.get("data", task)
-    if not isinstance(data, Mapping):
-        raise InputError("examples", data, "must be the data of a task", str(path))
-    name = data.get(ID) if isinstance(data.get(ID), str) else None
-    name = name or next((data[field] for field in FILES if field in data), None)
-    if "data" not in task:
-        return name, task.get(CHOICE)
+def _read_task(task: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The id of a task, and its label: several choices, which are refused, or None."""
+    data = task["data"]
+    name = data.get(ID) or next((data[field] for field in FILES if field in data), None)
     for annotation in task.get("annotations") or []:
         if annotation.get("was_cancelled"):
             continue
@@ -208,18 +161,3 @@ def _read_task(task: Any, path: Path) -> tuple[Any, Any]:
             if choices := result.get("value", {}).get("choices"):
                 return name, choices[0] if len(choices) == 1 else choices
     return name, None
-
-
-def _read_cvat(path: Path) -> Iterator[tuple[Any, Any]]:
-    """The tags of images in the XML of CVAT."""
-    text = path.read_bytes()
-    if b"<!" in text.replace(b"<!--", b""):
-        # Entities can expand to any size.
-        raise InputError("examples", str(path), "must be XML without a document type")
-    try:
-        root = ET.fromstring(text)  # noqa: S314 (without entities)
-    except ET.ParseError as error:
-        raise InputError("examples", str(path), f"is not XML ({error})") from None
-    for image in root.iter("image"):
-        for tag in image.findall("tag"):
-            yield image.get("name"), tag.get("label")
