@@ -126,7 +126,7 @@ overview: $(VENV)/.reproduce
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
 
-# The first image of README and site, from a run over the photographs in the package.
+# The first image of README and site, from a run of the README's program.
 first-image: $(VENV)/.test
 	$(BIN)/python scripts/draw_first_image.py
 

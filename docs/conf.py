@@ -35,6 +35,7 @@ urls = pyproject["project"]["urls"]
 extensions = [
     "myst_parser",
     "command_reference",
+    "first_page",
     "name_links",
     "numpydoc",
     "page_metadata",

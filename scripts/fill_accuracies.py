@@ -1,10 +1,10 @@
-"""Put the measured accuracies into README and the first page.
+"""Put the measured accuracies into the README.
 
     python scripts/fill_accuracies.py
 
-A table between the comments ``begin SECTION`` and ``end SECTION`` of these pages is the first table
-of this section of ``docs/results/accuracies.md``. ``tests/site/test_accuracies.py`` fails if they
-differ, or if a page has an accuracy that is not in ``docs/results``.
+A table between the comments ``begin SECTION`` and ``end SECTION`` is the first table of this section
+of ``docs/results/accuracies.md``, with rows for its columns. ``tests/site/test_accuracies.py`` fails
+if they differ, or if a page has an accuracy that is not in ``docs/results``.
 """
 
 import re
@@ -12,16 +12,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
-PAGES = ("README.md", "docs/index.md")
+README = ROOT / "README.md"
 ACCURACY = re.compile(r"(?<![\w.])\.\d{3}\b")
 FENCE = re.compile(r"^( *)(`{3,})[^\n]*\n.*?^\1\2$", re.MULTILINE | re.DOTALL)
 SECTIONS = ("overview", "together")
 
 
 def read_table(section):
-    """Return the first table of a section of all accuracies."""
+    """Return the first table of a section of all accuracies, its columns as rows."""
     text = (RESULTS / "accuracies.md").read_text("utf-8").partition(f"<!-- begin {section} -->")[2]
-    return "\n".join(re.search(r"(^\|.*\n)+", text, re.MULTILINE)[0].splitlines())
+    lines = re.search(r"(^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    head, *rows = zip(cells[0], *cells[2:], strict=True)
+    table = [("", *head[1:]), ("---", *("--:" for _ in head[1:])), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in table)
 
 
 def fill_page(text):
@@ -39,14 +43,12 @@ def find_accuracies(text):
 
 
 def main():
-    """Write all pages that change."""
-    for page in PAGES:
-        path = ROOT / page
-        before = path.read_text("utf-8")
-        after = fill_page(before)
-        if after != before:
-            path.write_text(after, encoding="utf-8")
-            print(f"{page} changed")
+    """Write the README, if it changes."""
+    before = README.read_text("utf-8")
+    after = fill_page(before)
+    if after != before:
+        README.write_text(after, encoding="utf-8")
+        print("README.md changed")
 
 
 if __name__ == "__main__":
