@@ -2,9 +2,10 @@
 
     python scripts/fill_accuracies.py
 
-A table between the comments ``begin SECTION`` and ``end SECTION`` is the first table of this section
-of ``docs/results/accuracies.md``, with rows for its columns. ``tests/site/test_accuracies.py`` fails
-if they differ, or if a page has an accuracy that is not in ``docs/results``.
+A table between the comments ``begin SECTION`` and ``end SECTION`` is the first table of this
+section of ``docs/results/accuracies.md``, with rows for its columns.
+``tests/site/test_accuracies.py`` fails if they differ, or if a page has an accuracy that is not in
+``docs/results``.
 """
 
 import re

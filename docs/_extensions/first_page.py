@@ -18,7 +18,7 @@ REWRITES = {
         for width in ("wide", "narrow")
         for scheme in ("light", "dark")
     ),
-    rf'<img src="{IMAGES}/(\S+)" .*alt="(.*)">': r"```{image} images/\1" "\n:alt: \\2\n```",
+    rf'<img src="{IMAGES}/(\S+)" .*alt="(.*)">': "```{image} images/\\1\n:alt: \\2\n```",
     rf"\({REPOSITORY}/blob/main/docs/(\S+?)\)": r"(\1)",
     rf"\({REPOSITORY}/blob/main/examples/(\S+?)\.py\)": r"(gallery/\1.rst)",
 }
