@@ -35,9 +35,9 @@ print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 
 # %%
 # For your own votes, ``rs.leaderboard("votes.csv")`` reads a table with the columns ``model_a``,
-# ``model_b`` and ``winner``. By default a tie is an outcome of its own, as in
-# :class:`~rankshot.leaderboards.DavidsonLuce`: equal models tie more often, so a tie is evidence.
-# With ``ties="half"``, it is half a win for each.
+# ``model_b`` and ``winner``. By default a tie is an outcome of its own, as in Davidson's
+# model: equal models tie more often, so a tie is evidence. With ``ties="half"``, it is half a win
+# for each.
 
 board = rs.leaderboard(votes)
 print(board)
@@ -92,10 +92,9 @@ for line in PUDDING.split(","):
     wins[i - 1, j - 1], wins[j - 1, i - 1] = won, lost
     ties[i - 1, j - 1] = ties[j - 1, i - 1] = tied
 pudding = rs.Rankings.from_pair_counts(wins, items=[f"brand {i}" for i in range(1, 7)], ties=ties)
-model = rs.leaderboards.DavidsonLuce(regularization=0).fit(pudding)
-board = rs.leaderboard(pudding, model)
+board = rs.leaderboard(pudding, rs.PlackettLuce(regularization=0))
 print(board)
-tie = model.tie_parameters_[2]
+tie = board.tie_parameter
 print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
 rs.pages.WorthsDisplay.from_leaderboard(board)
 

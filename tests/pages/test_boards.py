@@ -8,7 +8,7 @@ import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_self_contained
 
 import rankshot as rs
-from rankshot.leaderboards import render_board
+from rankshot.leaderboards import rater_agreement, render_board
 from rankshot.leaderboards.page import find_preliminary
 
 pytest.importorskip("jinja2")
@@ -71,21 +71,6 @@ def test_categories_and_covariates_are_side_by_side(rng):
     assert "Ratings: all categories" in page
     assert "<h1>Leaderboard</h1>" in page
     assert "0.33: the first wins about 6 of 10" in page
-
-
-@pytest.mark.parametrize(("scale", "digits"), [("elo", 0), ("log-worth", 2)])
-def test_clear_differences_between_categories_are_named(rng, scale, digits):
-    parts = [draw(rng, sign * np.array([1.0, 0.0, -1.0]), 400) for sign in (1, -1)]
-    parts = [
-        replace(part, targets=np.full(400, name, object))
-        for part, name in zip(parts, ("maths", "poems"), strict=True)
-    ]
-    board = rs.leaderboard(rs.Rankings.concatenate(parts), category=True, scale=scale)
-    text = Walker(render_board(board)).text
-    for each in board.differences():
-        named = f"{each.item} in {each.category}: {each.difference:+.{digits}f}"
-        # The rating of 0 is the same in both categories.
-        assert (named in text) == (each.p_value < 0.05) == (each.item != "model <1>")
 
 
 @pytest.mark.filterwarnings("ignore:some items always won", "ignore:.* have no rater")
@@ -153,6 +138,26 @@ def test_small_pairs_have_no_map(rng):
     few, many = draw(rng, np.zeros(6), 90), draw(rng, np.zeros(6), 900)
     assert 'class="matrix"' not in render_board(rs.leaderboard(few))
     assert 'class="matrix"' in render_board(rs.leaderboard(many))
+
+
+def test_raters_are_checked_at_the_level_of_the_board(rng):
+    """One of twenty raters disagrees somewhat: p is between 1 % and 50 %."""
+    votes = draw(rng, np.array([1.0, 0.0, -1.0]), 400)
+    turned = rs.Rankings.from_pairs(["model <2>"] * 13, ["model <0>"] * 13, items=votes.items)
+    named = [
+        replace(part, raters=np.array(names, object))
+        for part, names in (
+            (votes, [f"p{i % 19}" for i in range(400)]),
+            (turned, ["odd"] * 13),
+        )
+    ]
+    both = rs.Rankings.concatenate(named)
+    (p,) = [each.p_value for each in rater_agreement(both) if each.rater == "odd"]
+    marks = [
+        render_board(rs.leaderboard(both, level=level)).count('badge bad">check')
+        for level in (1 - p / 2, 1 - 2 * p)
+    ]
+    assert marks == [0, 1]
 
 
 def test_votes_that_no_order_of_worths_explains_are_named():

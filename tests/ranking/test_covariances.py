@@ -213,12 +213,12 @@ def test_quasi_variances_of_models_are_those_of_qvcalc(table, variances):
 def test_the_pudding_example_of_plackett_luce_in_r():
     """summary(mod, ref = NULL) and qvcalc(mod) of its vignette, after 7 of R's iterations."""
     pudding = read_table(PUDDING, 6)
-    model = rs.leaderboards.DavidsonLuce(regularization=0).fit(pudding)
-    assert model.standard_errors(pudding) == pytest.approx(
+    board = rs.leaderboard(pudding, rs.PlackettLuce(regularization=0))
+    at = [board.items.index(item) for item in pudding.items]
+    assert board.standard_errors[at] == pytest.approx(
         [0.121949, 0.121818, 0.126823, 0.122003, 0.127054, 0.126594], rel=1e-4
     )
-    covariance = model.covariance(pudding)
-    found = find_quasi_variances(covariance)
+    covariance, found = board.covariance[np.ix_(at, at)], board.quasi_variances[at]
     assert found == pytest.approx(
         [0.01766108, 0.01761919, 0.01948091, 0.01769538, 0.01957908, 0.01937796], rel=2e-4
     )

@@ -53,19 +53,3 @@ def test_errors_by_raters_are_those_of_a_cluster_bootstrap():
     errors = [np.std([x[votes.items.index(item)] for x in found]) for item in board.items]
     # A bootstrap has no correction for few raters: it is a little lower.
     assert np.mean(board.standard_errors / errors) == pytest.approx(1.08, abs=0.12)
-
-
-@pytest.mark.slow
-def test_equal_categories_differ_clearly_in_at_most_5_percent_of_boards():
-    wrong = 0
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        parts = []
-        for target in ("one", "two"):
-            drawn = CLAIMS["vote_by_raters"](rng, [60] * 5, spread=0.0, target=target)["votes"]
-            raters = np.array([f"{target} {name}" for name in drawn.raters], object)
-            parts.append(replace(drawn, raters=raters))
-        board = rs.leaderboard(rs.Rankings.concatenate(parts), n_draws=2, category=True)
-        found = board.differences()
-        wrong += found[0].p_value < 0.05
-    assert wrong / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)

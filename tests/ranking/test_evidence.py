@@ -130,10 +130,11 @@ def test_more_looks_need_more_evidence(rng, looks):
 def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng, n_raters):
     """Its variance is that of the model, or that of the raters' own scores if it is larger."""
     wins = rng.poisson(15, (4, 4)) + 3
-    wins[0, 1] += 90
+    wins[0, 1] += 250
     np.fill_diagonal(wins, 0)
     won, lost = np.repeat(np.argwhere(wins >= 0), wins.ravel(), axis=0).T
-    rater = np.where(rng.random(won.size) < 0.1, won, rng.integers(0, 12, won.size))
+    # Raters differ as strongly as items do.
+    rater = np.where(rng.random(won.size) < 0.4, won, rng.integers(0, 12, won.size))
     names = np.array(list("abcd"))
     raters = [f"p{i}" for i in rater] if n_raters else None
     votes = rs.Rankings.from_pairs(names[won], names[lost], raters=raters)
@@ -143,23 +144,29 @@ def test_the_test_of_fit_is_the_score_test_of_one_more_parameter_for_a_pair(rng,
     chance = expit(theta[:, None] - theta)
     weight = both * chance * chance.T
     A = np.diag(weight.sum(axis=1)) - weight
-    V, p = board.covariance if n_raters else np.linalg.pinv(A), {}
+    V, p = np.linalg.pinv(A), {}
     at = np.argsort([list("abcd").index(item) for item in board.items])
     won, lost = at[won], at[lost]
+    slopes = (np.eye(4)[won] - np.eye(4)[lost]) * chance[lost, won][:, None]
+    own = np.array([np.bincount(rater, column, 12) for column in slopes.T]).T
     for i in range(4):
         for j in range(i + 1, 4):
             score = board.wins[i, j] - both[i, j] * chance[i, j]
             of_votes = ((won == i) & (lost == j)) * chance[j, i]
             of_votes = of_votes - ((won == j) & (lost == i)) * chance[i, j]
-            of_raters = np.square(np.bincount(rater, of_votes)).sum() if n_raters else 0
-            left = 1 - weight[i, j] * (V[i, i] + V[j, j] - 2 * V[i, j])
-            if left > 1e-6:
-                error = np.sqrt(max(weight[i, j], of_raters) * left)
+            of_model = weight[i, j] * (1 - weight[i, j] * (V[i, i] + V[j, j] - 2 * V[i, j]))
+            after = np.bincount(rater, of_votes, 12) - weight[i, j] * own @ (V[i] - V[j])
+            of_raters = np.square(after).sum() if n_raters else 0
+            if of_model > 1e-6:
+                error = np.sqrt(max(of_model, of_raters))
                 p[board.items[i], board.items[j]] = 2 * norm.sf(abs(score) / error)
     smallest = min(p, key=p.get)
     assert p[smallest] < 0.01
     assert board.misfits()[0][:2] == smallest
     assert found[smallest] == pytest.approx(min(1, len(p) * p[smallest]), rel=1e-3)
+    # Every pair is tested, however strongly raters differ.
+    assert len(p) == 6
+    assert np.isfinite([*found.values()]).all()
 
 
 def test_ignored_ties_do_not_change_a_board_of_raters(rng):

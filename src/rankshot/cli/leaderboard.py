@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rankshot import leaderboards, pages
 from rankshot.cli.consensus import Layout, parse_columns, say_layout
@@ -11,7 +11,6 @@ from rankshot.cli.printing import Output, print_table, print_warnings, require_o
 from rankshot.core.errors import InputError, prefix_errors, quote_names
 
 ROWS_SHOWN = 100
-DIFFERENCES_SHOWN = 10
 
 
 def leaderboard(
@@ -122,8 +121,6 @@ def leaderboard(
     _print_board(board, "all" if category else "")
     for name, each in board.categories.items():
         _print_board(each, name)
-    if category:
-        _print_differences(board)
     for path, what in ((output, "leaderboard"), (html, "page")):
         if path is not None:
             leaderboards.save_board(board, path)
@@ -152,16 +149,3 @@ def _print_board(board: leaderboards.Leaderboard, title: str) -> None:
         f"{unit}. The column ranks is a {board.level:.0%} confidence set. The column better counts "
         "the items that an item is clearly better than, adjusted for all comparisons."
     )
-
-
-def _print_differences(board: leaderboards.Leaderboard) -> None:
-    clear = [each for each in board.differences() if each.p_value < 0.05]
-    digits = 0 if board.scale == "elo" else 2
-    if not clear:
-        say("No item differs clearly between the categories.")
-        return
-    rows: list[tuple[Any, ...]] = [
-        (each.category, each.item, f"{each.difference:+.{digits}f}", f"{each.p_value:.2g}")
-        for each in clear[:DIFFERENCES_SHOWN]
-    ]
-    print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)

@@ -1,5 +1,4 @@
 from .board import Leaderboard as Leaderboard
-from .davidson_luce import DavidsonLuce as DavidsonLuce
 from .fit import leaderboard as leaderboard
 from .misfit import (
     RaterAgreement as RaterAgreement,
@@ -8,7 +7,6 @@ from .misfit import (
 from .page import render_board as render_board, save_board as save_board
 from .rows import (
     Comparison as Comparison,
-    Difference as Difference,
     Estimate as Estimate,
     Misfit as Misfit,
     Standing as Standing,

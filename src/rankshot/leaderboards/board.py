@@ -25,7 +25,6 @@ from rankshot.leaderboards.evidence import (
     Evidence,
     Looks,
     ScoreTests,
-    adjust_holm,
     allow_looks,
     choose_pairs,
     draw_errors,
@@ -34,12 +33,11 @@ from rankshot.leaderboards.evidence import (
     find_rank_intervals,
 )
 from rankshot.leaderboards.misfit import find_misfit
-from rankshot.leaderboards.rows import Comparison, Difference, Estimate, Misfit, Standing
+from rankshot.leaderboards.rows import Comparison, Estimate, Misfit, Standing
 from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.models.information import find_quasi_variances
 from rankshot.ranking.models.plackett_luce import TIED
-from rankshot.ranking.models.robust_errors import centre
 
 Floats = NDArray[np.float64]
 ROWS_SHOWN = 20
@@ -76,7 +74,8 @@ class Leaderboard:
         The number of raters, if intervals treat the rankings of one rater as dependent; otherwise
         0.
     tie_parameter : float
-        δ of `DavidsonLuce` for ties of two items; 0 if ties are not modelled as an outcome.
+        δ of Davidson's model: two equal items tie with probability δ / (2 + δ). 0 if ties are not
+        modelled as an outcome.
     effects : dict
         The coefficient of each covariate in the log-odds, as an `Estimate`.
     thin : dict
@@ -411,36 +410,6 @@ class Leaderboard:
         rows = zip(first.tolist(), second.tolist(), *values, strict=True)
         found = [Misfit(self.items[i], self.items[j], *more) for i, j, *more in rows]
         return sorted(found, key=lambda each: 2.0 if np.isnan(each.p_value) else each.p_value)
-
-    def differences(self) -> list[Difference]:
-        """Return the differences between categories, most significant first.
-
-        Only items that all categories rank are compared, relative to their mean. Categories are
-        treated as independent, which is conservative if the same raters voted in all of them.
-        """
-        boards = list(self.categories.values())
-        common = sorted(set.intersection(*({*board.items} for board in boards))) if boards else []
-        if len(boards) < 2 or len(common) < 2:
-            raise RankshotError("there are no two categories with two items in common to compare")
-        at = [[board.items.index(item) for item in common] for board in boards]
-        K, both = len(boards), list(zip(boards, at, strict=True))
-        theta = np.array([board.log_worths[i] for board, i in both])
-        theta -= theta.mean(axis=1, keepdims=True)
-        covariances = (centre(board.covariance[np.ix_(i, i)]) for board, i in both)
-        variances = np.array([np.diag(V) for V in covariances])
-        gap = theta - theta.mean(axis=0)
-        # Each category adds its part to the variance, and has its own degrees of freedom (Welch).
-        own, others = variances * (1 - 1 / K) ** 2, variances / K**2
-        variance = np.maximum(own + others.sum(axis=0) - others, np.finfo(float).tiny)
-        error, degrees = np.sqrt(variance), np.array([board.degrees[i] for board, i in both])
-        rates = own**2 / degrees + (others**2 / degrees).sum(axis=0) - others**2 / degrees
-        p = 2 * stdtr(variance**2 / np.maximum(rates, np.finfo(float).tiny), -np.abs(gap / error))
-        held, order = adjust_holm(p.ravel()), np.argsort(p, axis=None)
-        gap, error = self.unit * gap, self.unit * error
-        cells = [(name, item) for name in self.categories for item in common]
-        rows = zip(cells, gap.ravel().tolist(), error.ravel().tolist(), held.tolist(), strict=True)
-        found = [Difference(*cell, d, s, q) for cell, d, s, q in rows]
-        return [found[i] for i in order]
 
     def to_frame(self) -> Any:
         """Return the table as a pandas, polars or PyArrow table, whichever is installed.

@@ -143,8 +143,8 @@ class ScoreTests:
         Raters, and other clusters with both together; none if votes are independent.
     step : float
         What a vote weighs.
-    covariance : ndarray of shape (C, C)
-        That of the log-worths.
+    inverse : ndarray
+        That of the information: the covariance of the parameters if votes are independent.
     """
 
     likelihood: WorthLikelihood
@@ -152,7 +152,7 @@ class ScoreTests:
     ridge: Floats
     units: tuple[Units, ...]
     step: float
-    covariance: Floats
+    inverse: Floats
 
     def test(self, item: int, other: int, difference: float = 0.0) -> Score:
         """Test that an item is ``difference`` above another one."""

@@ -23,9 +23,8 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.leaderboards.board import ELO_MEAN, Leaderboard
-from rankshot.leaderboards.davidson_luce import DavidsonLuce, build_likelihood as build_davidson
 from rankshot.leaderboards.evidence import ScoreTests
-from rankshot.leaderboards.pair_models import PairLikelihood, fit_matches
+from rankshot.leaderboards.pair_models import fit_matches
 from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.consensus.precedence import item_weights, precedence
@@ -35,11 +34,11 @@ from rankshot.ranking.models.information import (
     WorthLikelihood,
     find_covariance,
     find_one_sided,
+    refuse_groups,
 )
 from rankshot.ranking.models.plackett_luce import (
     Likelihood as LuceLikelihood,
     PlackettLuce,
-    WorthModel,
 )
 from rankshot.ranking.models.robust_errors import (
     Units,
@@ -48,7 +47,7 @@ from rankshot.ranking.models.robust_errors import (
     keep_least_errors,
     sum_squares,
 )
-from rankshot.ranking.rankings import Rankings, merge_copies, require_model, require_one_subject
+from rankshot.ranking.rankings import Rankings, merge_copies, require_one_subject
 
 Floats = NDArray[np.float64]
 Ties = Literal["outcome", "half", "ignore"]
@@ -59,7 +58,7 @@ FEW_VOTES = 10
 
 def leaderboard(
     votes: object,
-    model: WorthModel | None = None,
+    model: PlackettLuce | None = None,
     *,
     ties: Ties | None = None,
     covariates: str | Iterable[str] = (),
@@ -80,14 +79,15 @@ def leaderboard(
     ----------
     votes : Votes, Rankings, data frame, str or Path
         Rankings of any kind; or a table or a file, as accepted by `leaderboards.read_votes`.
-    model : PlackettLuce, DavidsonLuce or another model with worths, optional
-        The model of the worths. A copy of it is fitted to the rankings; a fitted model is used
-        unchanged. By default, the model follows from ``ties``.
+    model : PlackettLuce, optional
+        The model of the worths: its ``regularization`` is that of the fit. For votes, it is the
+        model of Bradley and Terry.
     ties : {"outcome", "half", "ignore"}, optional
-        How ties are interpreted: as an outcome of their own, more likely between items of equal
-        worth (`DavidsonLuce`); as half a win for each item, as in LLM leaderboards; or as an
-        unknown order, which contains no information about the two items. By default, ties are an
-        outcome; if all votes are ties, they are half wins.
+        How ties of two items are interpreted: as an outcome of their own, more likely between
+        items of equal worth, as in Davidson's model; as half a win for each item, as in LLM
+        leaderboards; or as an unknown order, which contains no information about the two items. By
+        default, ties of votes are an outcome; if all votes are ties, they are half wins. Ties in
+        longer rankings are always an unknown order.
     covariates, cluster
         As for `leaderboards.read_votes`. Standard errors take raters and clusters into account
         (two-way clusters).
@@ -140,9 +140,11 @@ def leaderboard(
     ----------
     Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with
     multi-stage samples. Survey Methodology 28. Cameron, Gelbach and Miller (2011), Robust inference
-    with multiway clustering. Journal of Business & Economic Statistics 29. Mogstad, Romano, Shaikh
-    and Wilhelm (2024), Inference for ranks with applications to mobility across neighbourhoods and
-    academic achievement across countries. Review of Economic Studies 91.
+    with multiway clustering. Journal of Business & Economic Statistics 29. Davidson (1970), On
+    extending the Bradley-Terry model to accommodate ties in paired comparison experiments. Journal
+    of the American Statistical Association 65. Mogstad, Romano, Shaikh and Wilhelm (2024),
+    Inference for ranks with applications to mobility across neighbourhoods and academic achievement
+    across countries. Review of Economic Studies 91.
 
     Examples
     --------
@@ -164,8 +166,9 @@ def leaderboard(
         require_number("min_votes", min_votes, least=0)
     if ties is not None:
         require_choice("ties", ties, get_args(Ties))
-    if covariates and model is not None:
-        raise InputError("model", type(model).__name__, "cannot be combined with covariates")
+    model = PlackettLuce() if model is None else model
+    if not isinstance(model, PlackettLuce):
+        raise InputError("model", type(model).__name__, "has no worths: use PlackettLuce")
     if isinstance(category, str):
         columns["category"] = category
     read = read_votes(votes, covariates=covariates, cluster=cluster, **columns)
@@ -225,7 +228,7 @@ class Fitted(NamedTuple):
 
 def _fit(
     votes: Votes,
-    model: WorthModel | None,
+    model: PlackettLuce,
     ties: Ties | None,
     least: float | None,
     settings: dict[str, Any],
@@ -234,9 +237,7 @@ def _fit(
     weight = float(require_one_subject(votes.rankings).weights.sum())
     if not np.all(votes.rankings.weights > 0):
         votes = votes.select(votes.rankings.weights > 0)
-    model, ties = choose_model(votes, model, ties)
-    if hasattr(model, "log_worths_"):
-        votes = replace(votes, rankings=votes.rankings.with_items(model.items_))
+    ties = choose_ties(votes, ties)
     # Rankings of several targets are warned of once.
     nothing = np.full(len(votes), None, object)
     votes = replace(votes, rankings=replace(votes.rankings, targets=nothing))
@@ -249,7 +250,7 @@ def _fit(
     has_order = ~votes.rankings.rows_with_ties
     if votes.are_pairs and ties == "ignore" and has_order.any():
         votes = votes.select(has_order)
-    found = _fit_model(votes, model, ties, is_connected=not described)
+    found = _fit_model(votes, model, ties, described)
     told: list[str] = [_describe_names(found.rankings.items)]
     described = "; ".join(filter(None, (described, found.endless)))
     told.append(
@@ -260,15 +261,19 @@ def _fit(
     )
     is_half = ties == "half" and bool(tied.any())
     tail = (1 - settings["level"]) / 2
-    V, degrees, n_raters, units = _find_errors(found, votes, one_sided, tail, told, is_half=is_half)
+    labels = (*found.rankings.items, *votes.names)
+    inverse = find_covariance(found.likelihood, found.parameters, found.ridge, labels)
+    V, degrees, n_raters, units = _find_errors(
+        found, votes, inverse, one_sided, tail, told, is_half=is_half
+    )
     for text in filter(None, told):
         warnings.warn(text, stacklevel=4)
-    V *= np.outer(found.unit, found.unit)
+    V = V * np.outer(found.unit, found.unit)
     items, w = found.rankings.items, votes.rankings.weights
     C, values = len(items), found.unit * found.parameters
     # A weight that is a whole number counts votes.
     step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
-    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step, V[:C, :C])
+    tests = ScoreTests(found.likelihood, found.parameters, found.ridge, units, step, inverse)
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
     effects = {
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
@@ -307,40 +312,31 @@ def _fit(
     )
 
 
-def _fit_model(votes: Votes, model: WorthModel, ties: Ties, *, is_connected: bool) -> Fitted:
-    is_fitted = hasattr(model, "log_worths_")
+def _fit_model(votes: Votes, model: PlackettLuce, ties: Ties, described: str) -> Fitted:
+    """Fit worths; ``described`` says which items only the penalty holds, without an outcome tie."""
     merged, number = merge_copies(votes.rankings)
-    if votes.names or (ties == "half" and merged.has_ties):
-        if is_fitted:
-            raise InputError("model", type(model).__name__, "is fitted, without half wins for ties")
-        rows = votes.rankings if votes.names else merged
-        X = votes.covariates if votes.names else np.empty((len(merged), 0))
-        has_ties = ties == "outcome" and rows.has_ties
-        fit = fit_matches(
-            rows, X, votes.names,
-            has_ties=has_ties, penalty=model.regularization, is_connected=is_connected,
-        )  # fmt: skip
-        number = np.arange(len(rows)) if votes.names else number
-        tie_parameter = float(np.exp(fit.parameters[-1])) if has_ties else 0.0
-        return Fitted(rows, number, *fit[:4], tie_parameter, fit.endless)
-    fitted = model if is_fitted else clone(model).fit(merged)
-    values, deltas = fitted.log_worths_, getattr(fitted, "tie_parameters_", {})
-    likelihood: WorthLikelihood
-    if isinstance(fitted, DavidsonLuce):
-        values = np.append(values, np.log([*deltas.values()]))
-        likelihood = build_davidson(merged, np.array([1, *deltas]))
-    elif votes.are_pairs:
-        likelihood = PairLikelihood(merged, has_ties=False)
-    else:
-        likelihood = LuceLikelihood(merged)
-    ridge = np.where(np.arange(values.size) < merged.n_items, fitted.regularization, 0.0)
-    unit, tie_parameter = np.ones(values.size), deltas.get(2, 0.0)
-    return Fitted(merged, number, likelihood, values, ridge, unit, tie_parameter)
+    if not votes.are_pairs:
+        fitted = clone(model).fit(merged)
+        ridge, unit = np.full(merged.n_items, model.regularization), np.ones(merged.n_items)
+        return Fitted(merged, number, LuceLikelihood(merged), fitted.log_worths_, ridge, unit, 0.0)
+    rows, X = merged, np.empty((len(merged), 0))
+    if votes.names:
+        rows, number, X = votes.rankings, np.arange(len(votes)), votes.covariates
+    has_ties = ties == "outcome" and rows.has_ties
+    if described and not has_ties and not model.regularization:
+        refuse_groups(described)
+    fit = fit_matches(
+        rows, X, votes.names,
+        has_ties=has_ties, penalty=model.regularization, is_connected=not described,
+    )  # fmt: skip
+    tie_parameter = float(np.exp(fit.parameters[-1])) if has_ties else 0.0
+    return Fitted(rows, number, *fit[:4], tie_parameter, fit.endless)
 
 
 def _find_errors(
     fitted: Fitted,
     votes: Votes,
+    inverse: Floats,
     one_sided: NDArray[np.bool_],
     tail: float,
     told: list[str],
@@ -349,8 +345,8 @@ def _find_errors(
 ) -> tuple[Floats, Floats, int, tuple[Units, ...]]:
     """Return the covariance of the parameters, degrees of freedom, the number of raters, units.
 
-    If raters agree more than by chance, with less than the probability ``tail``, as copies of one
-    rater do, the errors are those of the model.
+    ``inverse`` is the covariance if votes are independent. If raters agree more than by chance,
+    with less than the probability ``tail``, as copies of one rater do, it is the answer.
     """
     weights, rater = votes.rankings.weights, number_labels(votes.rankings.raters)
     groups = [rater]
@@ -363,8 +359,6 @@ def _find_errors(
     told.append(_describe_raters(rater, n_raters))
     used = [each for each in units[:2] if each.n_raters] or units[:1]
     of_model = np.full(fitted.unit.size, 2 * max(float(weights.sum()), 1.0))
-    labels = (*fitted.rankings.items, *votes.names)
-    inverse = find_covariance(fitted.likelihood, fitted.parameters, fitted.ridge, labels)
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
         return inverse, of_model, 0, ()
     gradients = fitted.likelihood.row_gradients(fitted.parameters)
@@ -389,26 +383,18 @@ def _find_errors(
     return V, np.maximum(degrees, 1.0), n_raters, tuple(used)
 
 
-def choose_model(
-    votes: Votes, model: WorthModel | None, ties: Ties | None
-) -> tuple[WorthModel, Ties]:
-    """Return the model, and what a tie is in it."""
-    rankings = votes.rankings
-    if model is None:
-        if ties is None and np.all(rankings.rows_with_ties & (rankings.n_listed == 2)):
-            ties = "half"
-        ties = ties or ("outcome" if rankings.has_ties else "ignore")
-        model = (DavidsonLuce if ties == "outcome" else PlackettLuce)()
-    elif not hasattr(require_model(model), "covariance"):
-        raise InputError("model", type(model).__name__, "has no worths: use PlackettLuce")
-    is_outcome = isinstance(model, DavidsonLuce)
-    own: Ties = "outcome" if is_outcome else "ignore"
-    if ties not in (None, own) and (is_outcome or ties == "outcome"):
-        needed = "PlackettLuce" if is_outcome else "DavidsonLuce"
-        raise InputError("ties", ties, f"needs {needed}, not {type(model).__name__}")
-    if ties == "half" and rankings.has_ties and not votes.are_pairs:
-        raise InputError("ties", ties, "needs votes between two items, but there are others")
-    return model, ties or own
+def choose_ties(votes: Votes, ties: Ties | None) -> Ties:
+    """Return what a tie is."""
+    tied = votes.rankings.rows_with_ties
+    if not votes.are_pairs:
+        if ties in ("outcome", "half") and tied.any():
+            raise InputError("ties", ties, "needs votes between two items, but there are others")
+        return "ignore"
+    if ties == "outcome" and tied.all():
+        raise InputError("ties", ties, "needs votes that are not ties", hint="use half")
+    if ties is not None:
+        return ties
+    return "half" if tied.all() else "outcome" if tied.any() else "ignore"
 
 
 def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:

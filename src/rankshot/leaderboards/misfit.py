@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import ndtr
 
 from rankshot.core.errors import InputError
@@ -26,26 +27,34 @@ LEAST_VOTES = 10
 def find_misfit(tests: ScoreTests) -> Floats:
     """Return the p-values of each pair having the wins that its ratings explain; NaN if not tested.
 
-    They are adjusted for all pairs (Holm 1979). The variance is that of the model, less what the
-    fit explains, or that of raters if it is larger.
+    They are adjusted for all pairs (Holm 1979). The variance of a score s with the information I is
+    that of the model or, if it is larger, that of the raters: the sum of (s_g - I d_g)² over the
+    raters g, where d_g is what a rater added to the difference between the two log-worths.
     """
-    C = len(tests.covariance)
-    found = np.full((C, C), np.nan)
-    likelihood = tests.likelihood
+    likelihood, C = tests.likelihood, tests.likelihood.n_items
     if not isinstance(likelihood, PairLikelihood):
-        return found
+        return np.full((C, C), np.nan)
     pair, slope, information, weights = likelihood.of_pairs(tests.parameters)
     size = np.bincount(pair, weights, C * C)
     of_pair = np.bincount(pair, weights * information, C * C)
-    share = of_pair * variances_of_differences(tests.covariance).ravel()
+    share = of_pair * variances_of_differences(tests.inverse[:C, :C]).ravel()
     # The votes of a pair that nothing else connects are explained by its ratings alone.
     left = np.maximum(1 - share, 0.0)
     variance = of_pair * left
+    gradients = likelihood.row_gradients(tests.parameters).listed @ tests.inverse[:, :C]
     for units in tests.units[:2]:
+        n = units.copies.size
+        added = csr_array((units.weights, (units.unit, units.number)), (n, len(gradients)))
+        added = added @ gradients
         cell = units.unit * (C * C) + pair[units.number]
         cells, at = np.unique(cell, return_inverse=True)
-        sums = np.bincount(at, units.weights * slope[units.number]) ** 2
-        variance = np.maximum(variance, np.bincount(cells % (C * C), sums, C * C) * left)
+        who, which = np.divmod(cells, C * C)
+        sums = np.bincount(at, units.weights * slope[units.number])
+        crossed = sums * (added[who, which // C] - added[who, which % C])
+        squares, crossed = (np.bincount(which, x, C * C) for x in (sums**2, crossed))
+        spread = variances_of_differences(added.T @ added).ravel()
+        of_raters = squares - 2 * of_pair * crossed + of_pair**2 * spread
+        variance = np.maximum(variance, of_raters)
     tested = np.flatnonzero((size >= LEAST_VOTES) & (left > 1e-6))
     z = np.bincount(pair, weights * slope, C * C)[tested] / np.sqrt(variance[tested])
     p = np.full(C * C, np.nan)

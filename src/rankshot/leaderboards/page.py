@@ -292,7 +292,6 @@ def _format_pairs(board: Leaderboard) -> dict[str, object]:
 
 
 def _format_categories(board: Leaderboard) -> dict[str, object]:
-    digits = 0 if board.scale == "elo" else 2
     boards = {"all": board, **board.categories}
     cells = {
         name: {row[1]: f"{row[2]} ({row[3]})" for row in each.iterate_rows()}
@@ -300,15 +299,7 @@ def _format_categories(board: Leaderboard) -> dict[str, object]:
     }
     items = dict.fromkeys(item for each in boards.values() for item in each.items)
     table = [(item, *(cells[name].get(item, "–") for name in boards)) for item in items]
-    every = board.differences() if _can_compare(board) else []
-    found = [each for each in every if each.p_value < 0.05]
-    clear = [f"{each.item} in {each.category}: {each.difference:+.{digits}f}" for each in found]
-    return {"names": list(boards), "table": table, "differences": clear}
-
-
-def _can_compare(board: Leaderboard) -> bool:
-    boards = [{*each.items} for each in board.categories.values()]
-    return len(boards) > 1 and len(set.intersection(*boards)) > 1
+    return {"names": list(boards), "table": table}
 
 
 def _format_effects(board: Leaderboard) -> dict[str, object] | None:

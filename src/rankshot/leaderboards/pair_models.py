@@ -1,9 +1,14 @@
 r"""Votes between two items, with ties and covariates of the match such as length and position.
 
 The log-odds that item a beats b are :math:`d = \theta_a - \theta_b + x^\top \beta`, with the
-covariates x of the match (a minus b). Where a tie is an outcome, as in Davidson's model,
+covariates x of the match (a minus b). Where a tie is an outcome, as in Davidson's model (1970),
 
 .. math:: P(a) : P(b) : P(\text{tie}) = e^{d/2} : e^{-d/2} : \delta .
+
+References
+----------
+Davidson (1970), On extending the Bradley-Terry model to accommodate ties in paired comparison
+experiments. Journal of the American Statistical Association 65.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import InputError, quote_names
+from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Point
 from rankshot.ranking.models.information import find_flat, maximize_worths
 from rankshot.ranking.models.plackett_luce_stages import Gradients
@@ -178,6 +183,8 @@ def fit_matches(
     if endless:
         ridge = np.where(is_held, penalty, 0.0)
         b = maximize_worths(likelihood, ridge).parameters
+    if has_ties and not ridge.any():
+        _require_finite_worths(likelihood, b, votes.items)
     unit = np.concatenate([np.ones(votes.n_items), 1 / scale, np.ones(int(has_ties))])
     text = f"covariates explain votes completely: {quote_names(endless)}" if endless else ""
     return Matches(likelihood, b, ridge, unit, text)
@@ -190,3 +197,23 @@ def _find_flat_names(likelihood: PairLikelihood, b: Floats, names: tuple[str, ..
     of_names = slice(likelihood.n_items, likelihood.n_items + len(names))
     parts = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
     return [name for name, part in zip(names, parts, strict=True) if part > SHARE]
+
+
+def _require_finite_worths(likelihood: PairLikelihood, b: Floats, items: tuple[str, ...]) -> None:
+    """Raise if the solver stopped where nothing holds the estimate: then none exists.
+
+    The log-likelihood is concave. Without a maximum it rises forever in some direction, ever less,
+    and has no curvature left there, while one vote that contradicts the direction has some.
+    """
+    directions = find_flat(likelihood, b)[: len(items)]
+    # The direction of equal log-worths says nothing.
+    apart = directions - directions.mean(axis=0)
+    flat = (apart**2).sum(axis=0) > 1e-6
+    if flat.any():
+        worths = apart[:, np.argmax(flat)]
+        low, high = items[worths.argmin()], items[worths.argmax()]
+        raise RankshotError(
+            f"the maximum-likelihood estimate does not exist: no vote keeps the worths of {low!r} "
+            f"and {high!r} from growing apart without end (ties do not prevent it, because the tie "
+            "parameter may grow as well). Use regularization > 0, or add votes that connect them"
+        )

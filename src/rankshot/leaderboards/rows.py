@@ -1,4 +1,4 @@
-"""What a leaderboard says of an item, of two items, and of an item in a category."""
+"""What a leaderboard says of an item, and of two items."""
 
 from __future__ import annotations
 
@@ -103,37 +103,6 @@ class Standing(NamedTuple):
     ties: float
     share: float
     standard_error: float
-
-
-class Difference(NamedTuple):
-    """The difference between an item's rating in one category and its mean over all categories.
-
-    Attributes
-    ----------
-    category, item : str
-    difference : float
-        The rating in this category minus the mean over the categories, in log-worths or Elo points.
-    standard_error : float
-    p_value : float
-        The p-value of the hypothesis of no difference, adjusted by Holm's method for all
-        differences.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> orders = [["a", "b"], ["b", "a"]]
-    >>> votes = rs.Rankings.from_orders(
-    ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
-    >>> found = rs.leaderboard(votes, category=True).differences()[0]
-    >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
-    ('dinner', 'a', -0.49, 0.001)
-    """
-
-    category: str
-    item: str
-    difference: float
-    standard_error: float
-    p_value: float
 
 
 class Misfit(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +36,21 @@ def require_estimable(rankings: Rankings) -> None:
     Such ties are left out, and an estimate that depends on them is refused. All rankings count,
     whatever their weight.
     """
-    before = csr_array(precedence(without_cut_ties(rankings)) > 0)
-    count, label = connected_components(before, connection="strong")
-    if count > 1:
-        has_cuts = np.any(rankings.lengths < rankings.n_listed)
-        verdict = "may not exist (ties that K cuts are ignored)" if has_cuts else "does not exist"
-        raise InputError(
-            "regularization",
-            0,
-            f"asks for the Plackett-Luce maximum-likelihood estimate, which {verdict}: the items "
-            f"fall into {count} groups whose worths cannot be compared "
-            f"({_describe_groups(before, label, rankings.items)})",
-            hint="use regularization > 0, or add rankings that connect them",
-        )
+    _, _, text = find_one_sided(precedence(without_cut_ties(rankings)), rankings.items)
+    if text:
+        refuse_groups(text, has_cuts=bool(np.any(rankings.lengths < rankings.n_listed)))
+
+
+def refuse_groups(text: str, *, has_cuts: bool = False) -> NoReturn:
+    """Raise for groups of items, described by the text, whose worths cannot be compared."""
+    verdict = "may not exist (ties that K cuts are ignored)" if has_cuts else "does not exist"
+    raise InputError(
+        "regularization",
+        0,
+        f"asks for the maximum-likelihood estimate, which {verdict}: the items fall into groups "
+        f"whose worths cannot be compared ({text})",
+        hint="use regularization > 0, or add rankings that connect them",
+    )
 
 
 def find_one_sided(

@@ -20,12 +20,11 @@ where the last sum is over the rankings that list both: a sparse matrix, if rank
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,65 +70,7 @@ FEW_RANKINGS = 64
 """Up to this number, merging equal rankings takes as long as it saves."""
 
 
-class WorthModel(Estimator, ABC):
-    """What all models with worths share: settings, fitted attributes and standard errors."""
-
-    items_: tuple[str, ...]
-    log_worths_: Floats
-    worths_: Floats
-    mode_: NamedOrder
-    n_iter_: int
-
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.01,
-        tol: float = 1e-10,
-        max_iter: int = 10_000,
-    ) -> None:
-        self.regularization = regularization
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _require_settings(self) -> None:
-        require_number("regularization", self.regularization, least=0, below=np.inf)
-        require_number("tol", self.tol, least=0, below=np.inf)
-        require_whole_number("max_iter", self.max_iter)
-
-    def _take_parameters(self, optimum: Optimum) -> Floats:
-        """Parameters of a solution; warn if the solver did not converge."""
-        self.n_iter_ = optimum.n_iter
-        if not optimum.converged:
-            advice = "raise max_iter"
-            if optimum.n_iter < self.max_iter:
-                advice = "rounding errors hide further improvement; pass weights that differ less"
-            warn_of_convergence(
-                f"the fit did not converge in {optimum.n_iter} iterations: {advice}", stacklevel=3
-            )
-        return optimum.parameters
-
-    def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> Self:
-        self.items_ = items
-        self.log_worths_ = theta - theta.mean()
-        worths = np.exp(theta - theta.max())
-        self.worths_ = worths / worths.sum()
-        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
-        return self
-
-    @abstractmethod
-    def fit(self, rankings: Rankings, /) -> Self:
-        """Estimate the worths."""
-
-    @abstractmethod
-    def covariance(self, rankings: Rankings) -> Floats:
-        """Covariance of ``log_worths_``, which add up to zero."""
-
-    def standard_errors(self, rankings: Rankings) -> Floats:
-        """Standard errors of ``log_worths_`` fitted to ``rankings``."""
-        return np.sqrt(np.diag(self.covariance(rankings)))
-
-
-class PlackettLuce(WorthModel):
+class PlackettLuce(Estimator):
     r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
 
     A ranking is a sequence of choices. At each stage the remaining items are chosen with
@@ -192,6 +133,23 @@ class PlackettLuce(WorthModel):
     ('a', 'b', 'c')
     """
 
+    items_: tuple[str, ...]
+    log_worths_: Floats
+    worths_: Floats
+    mode_: NamedOrder
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 0.01,
+        tol: float = 1e-10,
+        max_iter: int = 10_000,
+    ) -> None:
+        self.regularization = regularization
+        self.tol = tol
+        self.max_iter = max_iter
+
     @classmethod
     def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
         """Fitted model with given ``worths``.
@@ -216,7 +174,9 @@ class PlackettLuce(WorthModel):
         rankings : Rankings or dict of lists
             Full, top-K or subset rankings, with or without ties; their weights are used.
         """
-        self._require_settings()
+        require_number("regularization", self.regularization, least=0, below=np.inf)
+        require_number("tol", self.tol, least=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
         rankings = require_one_subject(rankings)
         weight = float(rankings.weights.sum())
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
@@ -232,9 +192,24 @@ class PlackettLuce(WorthModel):
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
         start = _mm_step(likelihood, penalty)
         optimum = maximize_likelihood(likelihood, penalty, start, tol, self.max_iter)
-        theta = self._take_parameters(optimum)
+        theta, self.n_iter_ = optimum.parameters, optimum.n_iter
+        if not optimum.converged:
+            advice = "raise max_iter"
+            if optimum.n_iter < self.max_iter:
+                advice = "rounding errors hide further improvement; pass weights that differ less"
+            warn_of_convergence(
+                f"the fit did not converge in {optimum.n_iter} iterations: {advice}", stacklevel=2
+            )
         self.log_likelihood_ = weight * (optimum.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
+
+    def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> PlackettLuce:
+        self.items_ = items
+        self.log_worths_ = theta - theta.mean()
+        worths = np.exp(theta - theta.max())
+        self.worths_ = worths / worths.sum()
+        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
+        return self
 
     def improve(self, rankings: Rankings) -> PlackettLuce:
         """Model after one step of Newton's method from this one, for the rankings given.
@@ -274,6 +249,10 @@ class PlackettLuce(WorthModel):
         rankings = require_one_subject(rankings).with_items(self.items_)
         information = Likelihood(rankings).information(self.log_worths_)
         return invert_information(information, self.items_, self.regularization, self.items_)
+
+    def standard_errors(self, rankings: Rankings) -> Floats:
+        """Standard errors of ``log_worths_`` fitted to ``rankings``."""
+        return np.sqrt(np.diag(self.covariance(rankings)))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` top-``k`` rankings (full by default), with the seed ``random_state``.
