@@ -31,13 +31,13 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
 from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.batch_refinement import BatchRefinement
-from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.predicted_accuracy import (
+from rankshot.zeroshot.forecast import (
     CONFIDENCE_ERROR,
     correlate_classes,
     find_strengths,
     predict_mean_accuracy,
 )
+from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.weighted_mean import WeightedMean
@@ -463,7 +463,7 @@ UNMEASURED = {
     "-0.5, 0, 0.25, 0.5 and 1 lose .062, .041, .033, .025 and .014 of all accuracy on seen classes "
     "in the mean, .147, .106, .088, .070 and .039 on the lowest data set, and .207, .165, .143, "
     ".119 and .078 of the inputs of held-out classes are found (batches with as many of both)",
-    "zeroshot.predicted_accuracy.CONFIDENCE_ERROR": "the width of intervals with a batch: .05, "
+    "zeroshot.forecast.CONFIDENCE_ERROR": "the width of intervals with a batch: .05, "
     ".1, .15, .2, .25 and .3 contain .769, .931, .948, .958, .963 and .963 of the accuracies on "
     "held-out classes, and are .173, .280, .342, .380, .407 and .425 wide in the mean",
     "zeroshot.together.SEEN_TEMPERATURE": "the same number as SEEN_TEMPERATURES[multiclass]",
@@ -503,7 +503,7 @@ FIXED = {
             "zeroshot.scores.SUM_TOLERANCE",
             "zeroshot.paper.likelihoods.LEAST_TOTAL",
             "zeroshot.evidence.LOG_WEIGHTS",
-            "zeroshot.forecast.TEMPERATURES",
+            "zeroshot.rehearsal.TEMPERATURES",
         ),
         "a tolerance or a bound",
     ),
@@ -515,22 +515,22 @@ FIXED = {
             f"{PAPER}.likelihoods.MAX_RANKINGS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
-            "zeroshot.predicted_accuracy.N_INPUTS",
-            "zeroshot.predicted_accuracy.N_DRAWS",
-            "zeroshot.predicted_accuracy.STRENGTHS",
-            "zeroshot.predicted_accuracy.SHARES",
-            "zeroshot.predicted_accuracy.MOST_CLASSES",
+            "zeroshot.forecast.N_INPUTS",
+            "zeroshot.forecast.N_DRAWS",
+            "zeroshot.forecast.STRENGTHS",
+            "zeroshot.forecast.SHARES",
+            "zeroshot.forecast.MOST_CLASSES",
         ),
         "a size of blocks or of simulations, or a seed",
     ),
     **dict.fromkeys(
-        ("zeroshot.forecast.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
+        ("zeroshot.rehearsal.USUAL_FOLDS", "zeroshot.classifier.REFERENCE_SHARE"),
         "a size of hold-outs",
     ),
     **dict.fromkeys(
         (
-            "zeroshot.forecast.ENOUGH_TO_JUDGE",
-            "zeroshot.forecast.LEAST_CLASSES",
+            "zeroshot.rehearsal.ENOUGH_TO_JUDGE",
+            "zeroshot.rehearsal.LEAST_CLASSES",
             "zeroshot.forecast.ENOUGH_CLASSES",
         ),
         "decides when a rehearsal is refused, or warns",
@@ -540,7 +540,7 @@ FIXED = {
         "a quantile of the normal distribution",
     ),
     **dict.fromkeys(
-        ("zeroshot.forecast.GRID",),
+        ("zeroshot.rehearsal.GRID",),
         "values that a rehearsal tries",
     ),
     **dict.fromkeys(
@@ -682,7 +682,7 @@ criterion |
 PREDICTIONS = """
 ## Predicted accuracy
 
-From some held-out classes, `Rehearsal.predict_accuracy` predicts the accuracy of others, in many \
+From some held-out classes, `Forecast.predicted` predicts the accuracy of others, in many \
 splits of the same classes. The others are a random quarter of all, a quarter whose rankings are \
 similar, or the half whose rankings differ most from those of one class. All data sets have the \
 same weight. The width follows from the data; with a batch, it also follows from \

@@ -40,7 +40,6 @@ from .zeroshot import (
     Knowledge as Knowledge,
     LinearHead as LinearHead,
     ProbabilisticRanking as ProbabilisticRanking,
-    Rehearsal as Rehearsal,
     Scores as Scores,
     WeightedMean as WeightedMean,
     ZeroShotClassifier as ZeroShotClassifier,

@@ -70,7 +70,7 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     assert "</html>" in (folder / "report.html").read_text("utf-8")
     assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in out
     assert f"{demo.seen_accuracy:.1%}" in out
-    assert str(demo.predicted) in out
+    assert str(demo.forecast.predicted) in out
     labels = folder / "labels.csv"
     labels.write_text(labels.read_text() + "x,cat\n")
     before = {path: path.read_bytes() for path in folder.rglob("*.*")}
@@ -103,9 +103,9 @@ def test_the_page_shows_all_that_was_promised(demo):
 
 
 def test_the_rehearsal_promises_what_comes_out(demo):
-    assert len(demo.rehearsal.forecast_.classes) == 20
+    assert len(demo.forecast.classes) == 20
     right = np.mean(demo.head.predict(demo.scores) == demo.truth)
-    assert demo.predicted.low < right < demo.predicted.high
+    assert demo.forecast.predicted.low < right < demo.forecast.predicted.high
     proba = demo.head.predict_proba(demo.scores)
     found = reliability(demo.truth, proba, demo.head.classes_)
     assert found.expected_calibration_error < 0.05

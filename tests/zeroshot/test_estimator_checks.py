@@ -92,7 +92,6 @@ ESTIMATORS = [
     rs.Mallows(),
     rs.PlackettLuce(),
     rs.ProbabilisticRanking(),
-    rs.Rehearsal(),
     SAE(),
     VectorRegression(),
     rs.WeightedMean(),

@@ -191,7 +191,7 @@ def test_an_interval_over_classes_is_of_resamples_of_classes(rng):
     chance = dict(zip(names, rng.random(12), strict=True))
     right = rng.random(len(labels)) < [chance[name] for name in labels]
     shares = np.array([right[labels == name].mean() for name in names])
-    found = m.class_interval(labels, right)
+    found = m.class_interval(shares)
     assert found.estimate == pytest.approx(shares.mean())
     means = rng.choice(shares, (20_000, 12)).mean(axis=1)
     expected = np.quantile(means, [0.025, 0.975])

@@ -1,4 +1,4 @@
-"""`Rehearsal` on a circle of sixteen classes, and what it predicts."""
+"""Rehearsals on a circle of sixteen classes, and what they forecast."""
 
 from dataclasses import replace
 from typing import ClassVar
@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm, t
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import balanced_accuracy_score
 
 import rankshot as rs
-from rankshot.zeroshot import Settings, Trial, predicted_accuracy
-from rankshot.zeroshot.predicted_accuracy import (
+from rankshot.zeroshot import Settings, Trial, forecast as model
+from rankshot.zeroshot.forecast import (
     STRENGTHS,
     draw_strengths,
     find_strengths,
@@ -71,86 +72,80 @@ def ranked(targets, items, source="near", turn=0.0, rater="a person"):
 
 X, Y = inputs(SEEN)
 SCORES = scores_of(X)
+RANKED = ranked(PLAYERS, LEFT)
+TWO_SOURCES = rs.Rankings.concatenate([RANKED, ranked(PLAYERS, LEFT, "wrong", turn=2.5)])
+
+
+def rehearse(*rankings, settings=None, scores=SCORES, labels=Y, batch=None, **options):
+    lists = [one.change_items(scores.items) for one in rankings or [RANKED]]
+    known = rs.Knowledge(rs.Rankings.concatenate(lists), (scores, labels), batch=batch)
+    return known.rehearse(settings or Settings(), **{"grid": {}} | options)
 
 
 def test_an_accuracy_is_what_it_would_be_by_hand():
-    rehearsal = rs.Rehearsal(Settings(k=3), grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    forecast = rehearse(settings=Settings(k=3, classes="all"))
     plays = np.isin(Y, PLAYERS)
-    head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT), reference=SCORES.select(LEFT)[~plays])
-    found = head.predict(SCORES.select(LEFT)[plays])
-    with_reference, without = rehearsal.forecast_.trials
-    assert with_reference.accuracy.estimate == pytest.approx(
-        balanced_accuracy_score(Y[plays], found)
-    )
-    assert with_reference.settings.use_reference
-    head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT))
-    found = head.predict(SCORES.select(LEFT)[plays])
-    assert without.accuracy.estimate == pytest.approx(balanced_accuracy_score(Y[plays], found))
-    assert not without.settings.use_reference
-    assert without.by_class["c00"] == np.mean(found[Y[plays] == "c00"] == "c00")
-    assert rehearsal.forecast_.classes.tolist() == PLAYERS
+    for trial, is_used in zip(forecast.trials, (True, False), strict=True):
+        reference = SCORES.select(LEFT)[~plays] if is_used else None
+        found = rs.WeightedMean(k=3).fit(RANKED, reference=reference)
+        found = found.predict(SCORES.select(LEFT)[plays])
+        assert trial.settings.use_reference == is_used
+        assert trial.accuracy.estimate == pytest.approx(balanced_accuracy_score(Y[plays], found))
+        assert trial.by_class["c00"] == np.mean(found[Y[plays] == "c00"] == "c00")
+    assert forecast.classes.tolist() == PLAYERS
+    assert forecast.settings.classes == "all", "what is not tried stays"
 
 
 def test_no_scale_of_temperatures_is_better():
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    forecast = rehearse()
     plays = np.isin(Y, PLAYERS)
 
     def loss(temperature):
-        head = replace(rehearsal.settings_, temperature=temperature).make_estimator()
-        reference = SCORES.select(LEFT)[~plays] if rehearsal.settings_.use_reference else None
-        head.fit(ranked(PLAYERS, LEFT), reference=reference)
+        head = replace(forecast.settings, temperature=temperature).make_estimator()
+        reference = SCORES.select(LEFT)[~plays] if forecast.settings.use_reference else None
+        head.fit(RANKED, reference=reference)
         log_proba = head.log_proba(SCORES.select(LEFT)[plays])
         return -np.mean(log_proba[np.arange(plays.sum()), np.searchsorted(head.classes_, Y[plays])])
 
-    best = rehearsal.settings_.temperature
+    best = forecast.settings.temperature
     assert all(loss(best) < loss(best * factor) for factor in (0.8, 0.95, 1.05, 1.25))
-    before, after = rehearsal.forecast_.calibration_error
+    before, after = forecast.calibration_error
     assert after < before
 
 
 def test_a_source_that_misleads_is_left_out():
-    rankings = rs.Rankings.concatenate(
-        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
-    )
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rankings)
-    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
-    tried = {trial.what: trial for trial in rehearsal.forecast_.trials}
+    forecast = rehearse(TWO_SOURCES)
+    assert forecast.settings.source_weights == {"near": 1.0, "wrong": 0.0}
+    tried = {trial.what: trial for trial in forecast.trials}
     assert tried["near alone"].is_clearly_better(tried["wrong alone"])
-    assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
-    new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
-    assert rehearsal.fit_head(new).about["sources"] == ["near"]
+    assert tried["near alone"].settings.source_weights == forecast.settings.source_weights
     some = rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other", 2.5)])
-    filled = rehearsal.fit_head(some)
-    assert filled.about["source_weights"] == {"near": 1.0, "other": 0.0}
+    head = rs.Knowledge(some, SCORES).fit(forecast.settings)
+    assert head.about["source_weights"] == {"near": 1.0, "other": 0.0}
+    assert head.temperature == forecast.settings.temperature
     with refuses("source_weights", "near"):
-        rehearsal.fit_head(ranked(NEW, SEEN, "wrong", 2.5))
+        rs.Knowledge(ranked(NEW, SEEN, "wrong", 2.5), SCORES).fit(forecast.settings)
 
 
 def test_a_source_that_lacks_a_class_is_trusted_and_another_fills_in():
     partly = [ranked(PLAYERS[1:], LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
     partly[0] = replace(partly[0], raters=np.full(len(partly[0]), "somebody", object))
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
-    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
-    assert rehearsal.forecast_.trials[0].by_class.keys() == set(PLAYERS)
+    forecast = rehearse(*partly)
+    assert forecast.settings.source_weights == {"near": 1.0, "wrong": 0.0}
+    assert forecast.trials[0].by_class.keys() == set(PLAYERS)
 
 
 def test_nothing_is_tried_twice_or_changed_for_nothing():
-    rankings = rs.Rankings.concatenate(
-        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
-    )
-    settings = Settings(k=len(LEFT))
-    rehearsal = rs.Rehearsal(settings, grid={"k": [len(LEFT), 99]}).fit(SCORES, Y, rankings)
+    places = len(SEEN)
+    forecast = rehearse(TWO_SOURCES, settings=Settings(k=places), grid={"k": [places, 99]})
     # The first k is what was chosen before.
-    tried = [trial.what for trial in rehearsal.forecast_.trials]
+    tried = [trial.what for trial in forecast.trials]
     alone = ["near alone", "wrong alone"]
     assert tried == ["default settings", *alone, "k=99", "no reference"]
-    assert rehearsal.settings_.k == len(LEFT), "nothing is gained by the other"
+    assert forecast.settings.k == places, "nothing is gained by the other"
 
 
 def test_a_source_must_gain_two_standard_errors_and_a_setting_one(monkeypatch):
-    rankings = rs.Rankings.concatenate(
-        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
-    )
     better, asked = Trial.is_clearly_better, []
 
     def note(self, other, n_errors=1.0):
@@ -158,7 +153,7 @@ def test_a_source_must_gain_two_standard_errors_and_a_setting_one(monkeypatch):
         return better(self, other, n_errors)
 
     monkeypatch.setattr(Trial, "is_clearly_better", note)
-    rs.Rehearsal(grid={"k": [2]}).fit(SCORES, Y, rankings)
+    rehearse(TWO_SOURCES, grid={"k": [2]})
     assert {("near" in one.what, n_errors) for one, _, n_errors in asked} == {(True, 2), (False, 1)}
     one, other, _ = asked[0]
     gain = np.subtract(*([trial.by_class[name] for name in PLAYERS] for trial in (one, other)))
@@ -170,40 +165,39 @@ def test_a_source_must_gain_two_standard_errors_and_a_setting_one(monkeypatch):
 
 def test_a_setting_that_is_clearly_better_is_chosen():
     """Orders that are right at their ends only: all places together say nothing."""
-    rehearsal = rs.Rehearsal(Settings(k=len(LEFT), decay=0.0), grid={"k": [2]}).fit(
-        SCORES, Y, ranked(PLAYERS, LEFT)
-    )
-    assert rehearsal.settings_.k == 2
+    forecast = rehearse(settings=Settings(k=len(LEFT), decay=0.0), grid={"k": [2]})
+    assert forecast.settings.k == 2
 
 
 def test_rankings_of_all_classes_are_held_out_in_turn():
-    rankings = ranked(SEEN, SEEN)
-    rehearsal = rs.Rehearsal(grid={}, n_folds=3).fit(SCORES, Y, rankings)
-    assert rehearsal.forecast_.classes.tolist() == SEEN
-    assert set(rehearsal.forecast_.trials[0].by_class) == set(SEEN)
+    """What is forecast fits new classes."""
+    X_new, y_new = inputs(NEW, seed=1)
+    forecast = rehearse(ranked(SEEN, SEEN), ranked(NEW, SEEN), grid=None, n_folds=3)
+    assert forecast.classes.tolist() == SEEN == sorted(forecast.trials[0].by_class)
+    assert len(forecast.trials) > 5, "a grid by default"
+    head = rs.Knowledge(ranked([*NEW, "c00"], SEEN), SCORES).fit(forecast.settings)
+    found = np.mean(head.predict(scores_of(X_new)) == y_new)
+    assert forecast.predicted.low <= found <= forecast.predicted.high
 
 
 def test_a_classifier_is_trained_without_the_rehearsed_classes():
+    rankings = rs.Rankings.concatenate([RANKED.change_items(SEEN), ranked(NEW, SEEN)])
+    trained = FrozenEstimator(Towards().fit(X, Y))
+    kept = rs.ZeroShotClassifier(trained, rankings=rankings).rehearse(X, Y, grid={})
+    assert kept.accuracy == rehearse(rankings).accuracy
+    assert kept.predicted == rehearse(rankings).predicted
     Towards.fitted.clear()
-    rehearsal = rs.Rehearsal(estimator=Towards(), grid={"k": [3]})
-    rehearsal.fit(X, Y, ranked(PLAYERS, LEFT))
-    *trained, last = Towards.fitted
-    assert trained == [set(LEFT)]
-    assert last == set(SEEN)
-    assert rehearsal.estimator_.classes_.tolist() == SEEN
-    assert rehearsal.fit_head(ranked(NEW, SEEN)).predict(SCORES[:1]).shape == (1,)
-
-
-def test_the_whole_way():
-    """What was chosen and predicted in rehearsal fits new classes."""
-    X_new, y_new = inputs(NEW, seed=1)
-    rehearsal = rs.Rehearsal(n_folds=3).fit(SCORES, Y, ranked(SEEN, SEEN))
-    head = rehearsal.fit_head(ranked([*NEW, "c00"], SEEN))
-    assert head.classes_.tolist() == sorted(NEW), "seen classes are left out"
-    found = np.mean(head.predict(scores_of(X_new)) == y_new)
-    expected = rehearsal.predict_accuracy(ranked(NEW, SEEN))
-    assert expected.low <= found <= expected.high
-    assert head.temperature == rehearsal.settings_.temperature
+    zs = rs.ZeroShotClassifier(Towards(), rankings=rankings, settings=Settings(decay=0.4))
+    forecast = zs.rehearse(X, Y, grid={"k": [3]})
+    # All classes for the reference; their inputs are not among those that it was trained on.
+    assert Towards.fitted == [set(SEEN), set(LEFT)]
+    assert len(forecast.reference) == len(Y) / 4
+    assert forecast.settings.decay == 0.4
+    assert forecast.predicted is not None
+    zs.set_params(settings=forecast.settings)
+    assert zs.fit(X, Y).head_.temperature == forecast.settings.temperature
+    with refuses("X"):
+        zs.rehearse(X[::20], Y[::20])
 
 
 # ---- The prediction
@@ -268,8 +262,8 @@ def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monke
     """The mean has a flat prior; here it is a further variable with a huge variance."""
     similarity = np.corrcoef(rng.normal(size=(12, 30)) + rng.normal(size=30))
     given = np.array([0.5, 1.0, 2.5, 3.0, 1.5, 2.0, 0.0])
-    monkeypatch.setattr(predicted_accuracy, "SHARES", [0.6])
-    monkeypatch.setattr(predicted_accuracy, "N_DRAWS", 100_000)
+    monkeypatch.setattr(model, "SHARES", [0.6])
+    monkeypatch.setattr(model, "N_DRAWS", 100_000)
     drawn = draw_strengths(given, similarity, np.random.default_rng(0))
     covariance = 0.4 * np.eye(12) + 0.6 * similarity + 1e6
     inverse = np.linalg.inv(covariance[:7, :7])
@@ -287,7 +281,7 @@ def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
     similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
     inside = 0
     for _ in range(n_trials):
-        share = rng.choice(predicted_accuracy.SHARES)
+        share = rng.choice(model.SHARES)
         root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
         strengths = 2 + root @ rng.normal(size=20)
         means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
@@ -333,84 +327,54 @@ def test_a_batch_moves_and_narrows_the_interval_and_covers(rng):
 
 
 def test_only_a_batch_of_new_classes_is_used_for_the_forecast():
-    rankings = rs.Rankings.concatenate([ranked(PLAYERS, SEEN), ranked(NEW, SEEN)])
-    batch = scores_of(inputs(NEW, seed=1)[0])
-
-    def rehearse(**options):
-        known = rs.Knowledge(rankings, (SCORES, Y), batch=options.pop("batch", None))
-        return known.rehearse(Settings(**options), grid={})
-
-    alone, more = rehearse(), rehearse(batch=batch)
+    both, batch = [ranked(PLAYERS, SEEN), ranked(NEW, SEEN)], scores_of(inputs(NEW, seed=1)[0])
+    alone, more = rehearse(*both), rehearse(*both, batch=batch)
     assert more.predicted.high - more.predicted.low < alone.predicted.high - alone.predicted.low
     assert more.accuracy == alone.accuracy
-    assert rehearse(batch=batch, classes="all").predicted == alone.predicted
-    some = ranked(NEW[1:], SEEN)
-    assert more.predict_accuracy(some) == alone.predict_accuracy(some)
+    gated = rehearse(*both, batch=batch, settings=Settings(classes="all"))
+    assert gated.predicted == alone.predicted
 
 
 def test_of_many_new_classes_some_are_simulated(monkeypatch):
     every = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
-    monkeypatch.setattr(predicted_accuracy, "MOST_CLASSES", 20)
+    monkeypatch.setattr(model, "MOST_CLASSES", 20)
     some = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
     # They compete with all 40.
     assert some.estimate == pytest.approx(every.estimate, abs=0.03)
 
 
 def test_no_accuracy_is_predicted_for_tables():
-    mixed = rs.Rankings.concatenate(
-        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "table", rater=None)]
-    )
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, mixed)
-    tables = ranked(NEW, SEEN, "table", rater=None)
-    both = rs.Rankings.concatenate([ranked(NEW, SEEN), tables])
-    assert rehearsal.predict_accuracy(both) is not None
-    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, "table", rater=None))
-    assert alone.predict_accuracy(tables) is None
-    assert alone.forecast_.predicted is None
+    table = {"source": "table", "rater": None}
+    tables = [ranked(PLAYERS, LEFT, **table), ranked(NEW, SEEN, **table)]
+    assert rehearse(*tables, RANKED, ranked(NEW, SEEN)).predicted is not None
+    assert rehearse(*tables).predicted is None
+    assert rehearse(RANKED).predicted is None, "no new classes"
 
 
 def test_rehearsed_classes_without_a_column_are_not_new():
     """They are neither counted nor predicted."""
-    rankings = rs.Rankings.concatenate([ranked(PLAYERS, LEFT), ranked(NEW, LEFT)])
-    forecast = rs.Knowledge(rankings, (SCORES.select(LEFT), Y)).rehearse(grid={})
+    forecast = rehearse(RANKED, ranked(NEW, LEFT), scores=SCORES.select(LEFT))
     assert forecast.classes.tolist() == PLAYERS
     assert forecast.new.tolist() == sorted(NEW)
-    assert forecast.predicted == forecast.predict_accuracy(ranked(NEW, LEFT))
+    assert forecast.predicted is not None
     assert any("of the 6 new classes" in line for line in forecast.describe())
-
-
-def test_knowledge_rehearses_as_a_rehearsal_does():
-    rankings = rs.Rankings.concatenate([ranked(PLAYERS, SEEN), ranked(NEW, SEEN)])
-    forecast = rs.Knowledge(rankings, (SCORES, Y)).rehearse(grid={})
-    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, SEEN))
-    assert forecast.accuracy == alone.accuracy_
-    assert forecast.settings == alone.settings_
-    assert forecast.predicted == alone.predict_accuracy(ranked(NEW, SEEN))
-    with refuses("reference"):
-        rs.Knowledge(rankings, SCORES).rehearse()
 
 
 # ---- Bad input
 
-RANKED = ranked(PLAYERS, LEFT)
-
-
-def rehearse(scores=SCORES, labels=Y, rankings=RANKED, **options):
-    return rs.Rehearsal(**{"grid": {}} | options).fit(scores, labels, rankings)
-
-
 REFUSED = {
-    "rankings": lambda: rehearse(rankings=[["a"]]),
-    "labels, unknown": lambda: rehearse(labels=np.where(Y == "c01", "d01", Y)),
-    "labels, of other rows": lambda: rehearse(labels=np.roll(Y, 120)),
-    "rankings, not rehearsed": lambda: rehearse(rankings=ranked(NEW, SEEN)),
-    "grid": lambda: rehearse(grid={"kk": [1]}),
-    "labels": lambda: rehearse(labels=Y[1:]),
-    "X": lambda: rehearse(SCORES.values),
+    "labels, unknown": {"labels": np.where(Y == "c01", "d01", Y)},
+    "labels, of other rows": {"labels": np.roll(Y, 120)},
+    "labels": {"labels": Y[1:]},
+    "reference": {"labels": None},
+    "rankings, not rehearsed": {"rankings": ranked(NEW, SEEN)},
+    "grid": {"grid": {"kk": [1]}},
+    "n_folds": {"rankings": ranked(SEEN, SEEN), "n_folds": 6},
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case):
+    options = {"rankings": RANKED} | REFUSED[case]
     with refuses(case.partition(",")[0]):
-        REFUSED[case]()
+        rehearse(options.pop("rankings"), **options)

@@ -74,7 +74,7 @@ def demo(
     reached = float((shown.head.predict(shown.scores) == shown.truth).mean())
     say(
         f"All questions, with the settings of a rehearsal on "
-        f"{len(shown.rehearsal.forecast_.classes)} seen classes: forecast {shown.predicted}, "
+        f"{len(shown.forecast.classes)} seen classes: forecast {shown.forecast.predicted}, "
         f"measured {format_share(reached)}."
     )
     say(f"report written to {output / PAGE}")

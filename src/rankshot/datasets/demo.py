@@ -29,11 +29,13 @@ from rankshot.pages.report import Report, build_report, render_report
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.classifier import ZeroShotClassifier
+from rankshot.zeroshot.forecast import Forecast
+from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 from rankshot.zeroshot.paper.ranking_methods import DeterministicRanking, ProbabilisticRanking
 from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
-from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
@@ -87,16 +89,14 @@ class Demo:
         The accuracy of each method with each source, as an interval.
     seen_accuracy : float
         The accuracy of the classifier on validation inputs of seen classes.
-    rehearsal : Rehearsal
-        With held-out seen classes.
-    predicted : Interval or None
-        The accuracy of the new classes that it predicts.
+    forecast : Forecast
+        What a rehearsal with held-out seen classes found.
     panel : Rankings
         The rankings of the panel, of all its questions.
     rankings : Rankings
         The rankings of all sources, including the panel.
     head : LinearHead
-        The head that the rehearsal chose and calibrated, fitted to the panel.
+        The head with the settings that the rehearsal chose, fitted to the panel.
     scores : Scores
         The scores of the new inputs.
     truth : ndarray of str
@@ -105,8 +105,7 @@ class Demo:
 
     comparison: dict[str, dict[str, Interval]]
     seen_accuracy: float
-    rehearsal: Rehearsal
-    predicted: Interval | None
+    forecast: Forecast
     panel: Rankings
     rankings: Rankings
     head: Predictor
@@ -173,7 +172,8 @@ def run_demo(announce: Announce) -> Demo:
         for name, rankings in questions.items()
     ]
     announce("training")
-    model = _train(data.seen_train, data.seen_train_label)
+    model = LogisticRegression(C=REGULARIZATION, max_iter=500)
+    model.fit(data.seen_train, data.seen_train_label)
     classes = tuple(model.classes_.tolist())
     scores = Scores(model.decision_function(data.new), classes)
     reference = Scores(model.decision_function(data.seen_validation), classes)
@@ -185,39 +185,22 @@ def run_demo(announce: Announce) -> Demo:
         accuracy = wilson_interval(int(correct.sum()), len(correct))
         comparison.setdefault(method, {})[source] = accuracy
     announce("rehearsal with seen classes")
-    rehearsal = _rehearse()
+    held_out = [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"]]
+    ranked = Rankings.concatenate([*(one.change_items(panel.items) for one in held_out), panel])
+    zero_shot = ZeroShotClassifier(model, rankings=ranked)
+    forecast = zero_shot.rehearse(data.seen_train, data.seen_train_label)
     return Demo(
         comparison=comparison,
         seen_accuracy=model.score(data.seen_validation, data.seen_validation_label),
-        rehearsal=rehearsal,
-        predicted=rehearsal.predict_accuracy(panel, reference),
+        forecast=forecast,
         panel=panel,
         rankings=Rankings.concatenate(
             [*(fill_missing(t).to_rankings(LIST_LENGTH) for t in tables.values()), panel]
         ),
-        head=rehearsal.fit_head(panel, reference=reference),
+        head=Knowledge(panel, reference).fit(forecast.settings),
         scores=scores,
         truth=data.new_label,
     )
-
-
-def _train(X: NDArray[np.float32], y: NDArray[np.str_]) -> LogisticRegression:
-    return LogisticRegression(C=REGULARIZATION, max_iter=500).fit(X, y)
-
-
-def _rehearse() -> Rehearsal:
-    """Hold out the seen classes that the panel ranked; train a classifier on the others."""
-    data = load_cifar()
-    panel = Rankings.concatenate(
-        [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"]]
-    )
-    trained = ~np.isin(data.seen_train_label, panel.target_names)
-    model = _train(data.seen_train[trained], data.seen_train_label[trained])
-    # All inputs of the held-out classes, and the validation inputs of the others.
-    X = np.concatenate([data.seen_train[~trained], data.seen_validation])
-    y = np.concatenate([data.seen_train_label[~trained], data.seen_validation_label])
-    scores = Scores(model.decision_function(X), tuple(model.classes_.tolist()))
-    return Rehearsal().fit(scores, y, panel)
 
 
 # ---- Its report
@@ -251,7 +234,7 @@ def demo_report(demo: Demo) -> Report:
         rankings=demo.rankings,
         consensus=merging.consensus_,
         n_places=K,
-        forecast=demo.predicted,
+        forecast=demo.forecast.predicted,
         lead=(
             "A classifier that was trained on the 100 classes of CIFAR-100 recognises the 10 "
             "classes of CIFAR-10 without a single training image of them. Each new class is "
@@ -276,12 +259,12 @@ def demo_report(demo: Demo) -> Report:
 
 def describe_rehearsal(demo: Demo) -> str:
     """Return what the rehearsal was, and what it found."""
-    before, after = demo.rehearsal.forecast_.calibration_error
+    before, after = demo.forecast.calibration_error
     return (
         "The evaluation, the images and the explanations use the head that a rehearsal chose. In "
         "this rehearsal, "
-        f"{len(demo.rehearsal.forecast_.classes)} seen classes were held out. "
-        f"Their mean accuracy was {format_percent(demo.rehearsal.accuracy_.estimate)} "
-        f"({format_range(demo.rehearsal.accuracy_)}), and the calibration "
+        f"{len(demo.forecast.classes)} seen classes were held out. "
+        f"Their mean accuracy was {format_percent(demo.forecast.accuracy.estimate)} "
+        f"({format_range(demo.forecast.accuracy)}), and the calibration "
         f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."
     )

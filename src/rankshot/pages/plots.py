@@ -443,7 +443,7 @@ class ComparisonDisplay(Display):
         ----------
         results : mapping of names to (estimate, low, high)
             Such as intervals of `metrics.wilson_interval` or
-            `Rehearsal.predict_accuracy`.
+            `Forecast.predicted`.
         chance : float, optional
             The accuracy of random guessing, such as one divided by the number of classes.
         ax : matplotlib.axes.Axes, optional

@@ -36,10 +36,11 @@ from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import AUTO, read_scores
-from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
+from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.rehearsal import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.remarks import (
     describe_closed_set,
     describe_fit,
@@ -362,8 +363,7 @@ def _predict(
     if rehearse and labels is not None:
         forecast = rehearse_known(knowledge, settings, notes)
     if forecast is not None:
-        kept = {name: getattr(settings, name) for name in ("classes", "none", "batch", "seen_loss")}
-        settings = replace(forecast.settings, **kept)
+        settings = forecast.settings
         notes += forecast.describe()
     fitted = knowledge.fit_alone(settings)
     head = knowledge.complete(fitted, settings)

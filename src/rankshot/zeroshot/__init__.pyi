@@ -16,7 +16,6 @@ from .knowledge import Knowledge as Knowledge, load_head as load_head
 from .linear_head import LinearHead as LinearHead, Predictor as Predictor
 from .onnx_export import export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
-from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
 from .seen_and_new import SeenAndNew as SeenAndNew
 from .settings import Settings as Settings

@@ -23,14 +23,18 @@ from rankshot.zeroshot.class_rankings import Orders
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.rehearsal import Grid, choose_groups, hold_out, rehearse, require_rehearsed
 from rankshot.zeroshot.remarks import describe_similar
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 Floats = NDArray[np.floating]
+REFERENCE_SHARE = 0.25
+"""The share of the inputs that an estimator is not trained on, so that they are a reference."""
 
 
 class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -150,7 +154,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             labels = None if y is None else np.asarray(y).astype(str)
             reference = self._score(trained, X), labels
         elif settings.has_gate:
-            reference = self._hold_out(X, y, items)
+            reference = self._hold_out(X, y, features=self._has_features)
         few = None if examples is None else (self._score(trained, examples[0]), examples[1])
         # Names of columns, if nothing else has them.
         empty = Scores(np.zeros((0, len(items))), items)
@@ -169,7 +173,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _hold_out(
-        self, X: object, y: object, items: tuple[str, ...]
+        self, X: object, y: object, *, features: bool = False
     ) -> tuple[Scores, NDArray[np.str_]] | None:
         """Scores of a quarter of the inputs by an estimator that was not trained on them.
 
@@ -177,15 +181,52 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         labels = np.asarray(y)
         _, counts = np.unique(labels, return_counts=True)
-        if counts.min() < 2 or len(labels) < max(4 * LEAST_INPUTS, 4 * len(counts)):
+        if counts.min() < 2 or len(labels) < 4 * max(LEAST_INPUTS, len(counts)):
             return None
         train, rest = train_test_split(
-            np.arange(len(labels)), test_size=0.25, random_state=0, stratify=labels
+            np.arange(len(labels)), test_size=REFERENCE_SHARE, random_state=0, stratify=labels
         )
         other = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
-        if as_names(other.classes_, "the estimator's classes_") != items:
-            return None
-        return self._score(other, _safe_indexing(X, rest)), labels[rest].astype(str)
+        scores = scores_of(other, _safe_indexing(X, rest), features=features)
+        return scores, labels[rest].astype(str)
+
+    def rehearse(
+        self, X: object, y: object, *, grid: Grid | None = None, n_folds: int | None = None
+    ) -> Forecast:
+        """Hold out seen classes to choose settings, and to forecast the accuracy on new classes.
+
+        The ``rankings`` must also rank seen classes, by the sources that rank the new ones. The
+        estimator is trained again without the held-out classes. An estimator inside a
+        `FrozenEstimator` is not: the columns of these classes are removed from its scores. The
+        ``settings`` of the forecast are a parameter of this class.
+
+        Parameters
+        ----------
+        X, y
+            Inputs of seen classes, and their classes: training data, or for a `FrozenEstimator`
+            inputs that it was not trained on.
+        grid, n_folds
+            As for `Knowledge.rehearse`.
+        """
+        settings, labels = self._read_settings(), np.asarray(y).astype(str)
+        rankings: Any = self.rankings
+        if isinstance(self.estimator, FrozenEstimator):
+            known = Knowledge(rankings, (scores_of(self.estimator, X), labels), raters=self.raters)
+            return known.rehearse(settings, grid=grid, n_folds=n_folds)
+        reference = self._hold_out(X, y)
+        if reference is None:
+            rule = "must be at least two inputs of each class, and four on average"
+            raise InputError("X", len(labels), rule)
+        known, folds = Knowledge(rankings, reference, raters=self.raters), []
+        about = require_rehearsed(known.rankings, labels)
+        for group in choose_groups(about, n_folds):
+            share = np.random.default_rng(0).random(len(labels))
+            kept = np.isin(labels, group) | (share < REFERENCE_SHARE)
+            inputs = _safe_indexing(X, np.flatnonzero(~kept))
+            trained = clone(self.estimator).fit(inputs, np.asarray(y)[~kept])
+            scores = scores_of(trained, _safe_indexing(X, np.flatnonzero(kept)))
+            folds.append(hold_out(scores, labels[kept], about, group))
+        return rehearse(known.rankings, known.reference, settings, None, grid, n_folds, folds)
 
     def _read_settings(self) -> Settings:
         """The settings, after a check of all parameters, before anything is trained."""

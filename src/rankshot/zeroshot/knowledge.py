@@ -16,9 +16,10 @@ from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders, as_rankings, only_new
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
-from rankshot.zeroshot.forecast import Forecast, Grid, rehearse
+from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.head_files import read_head_file
 from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.rehearsal import Grid, rehearse
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
@@ -177,7 +178,7 @@ class Knowledge:
             least two classes: the default is 5, and half the number of classes if there are fewer
             than 10.
         """
-        return rehearse(self, settings, grid, n_folds)
+        return rehearse(self.rankings, self.reference, settings, self.batch, grid, n_folds)
 
 
 def as_labels(labels: ArrayLike, n: int) -> Labels:

@@ -223,17 +223,16 @@ def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
     return wilson_interval(min(mean, 1.0) * n, n)
 
 
-def class_interval(y_true: ArrayLike, right: ArrayLike) -> Interval:
-    """Mean class accuracy, with a 95% interval from resamples of *classes*.
+def class_interval(shares: ArrayLike) -> Interval:
+    """The mean of the accuracies of classes, with a 95% interval from resamples of *classes*.
 
     Use it for statements about classes in general: classes differ more from one another than the
     inputs of one class do.
     """
-    _, code = np.unique(np.asarray(y_true).astype(str), return_inverse=True)
-    shares = np.bincount(code, np.asarray(right, np.float64)) / np.bincount(code)
-    drawn = np.random.default_rng(0).integers(len(shares), size=(N_RESAMPLES, len(shares)))
-    low, high = np.quantile(shares[drawn].mean(axis=1), [0.025, 0.975])
-    return Interval(float(shares.mean()), float(low), float(high))
+    values = np.asarray(shares, np.float64)
+    drawn = np.random.default_rng(0).integers(len(values), size=(N_RESAMPLES, len(values)))
+    low, high = np.quantile(values[drawn].mean(axis=1), [0.025, 0.975])
+    return Interval(float(values.mean()), float(low), float(high))
 
 
 # ---- Calibration

@@ -1,200 +1,267 @@
-"""`Rehearsal`: a rehearsal in scikit-learn's manner, which may train the classifier again."""
+"""A rehearsal: seen classes are held out, and recognised by their rankings as if they were new.
+
+The settings that are clearly better on held-out classes are chosen, probabilities are calibrated,
+and the strengths are measured from which the accuracy on new classes is forecast.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import softmax
+from sklearn.model_selection import ParameterGrid
 
-from rankshot.core.errors import InputError
+from rankshot.core.errors import NO_VALUE, InputError, quote_names, suggest_name
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.class_rankings import as_rankings
-from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.forecast import (
-    Fold,
-    Grid,
-    choose_groups,
-    hold_out,
-    rehearse,
-    require_rehearsed,
-)
-from rankshot.zeroshot.knowledge import Knowledge
-from rankshot.zeroshot.linear_head import LinearHead
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.decide import most_probable
+from rankshot.zeroshot.evidence import fit_temperature
+from rankshot.zeroshot.forecast import Forecast, Trial, correlate_classes, find_strengths
+from rankshot.zeroshot.metrics import class_weights, reliability
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
-from rankshot.zeroshot.weighted_mean import Examples
+from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, WeightedMean
 
-REFERENCE_SHARE = 0.25
-"""The share of the inputs that a classifier is not trained on, if it is trained again."""
+Floats = NDArray[np.float64]
+Labels = NDArray[np.str_]
+Grid = Mapping[str, Sequence[object]]
+GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
+"""The settings that are tried by default."""
+TEMPERATURES = (1e-4, 1e4)
+"""The range of temperatures."""
+ENOUGH_TO_JUDGE = 50
+"""The number of inputs from which on a classifier that is no better than chance is noticed."""
+LEAST_CLASSES = 5
+"""With fewer classes, a rehearsal tells nothing about other classes."""
+USUAL_FOLDS = 5
+"""The number of groups, if there are classes enough for two in each."""
 
 
-class Rehearsal(BaseEstimator):
-    """Hold out some seen classes to estimate how well new classes will be recognised.
+def rehearse(
+    rankings: Rankings,
+    reference: tuple[Scores, Labels | None] | None,
+    settings: Settings,
+    batch: Scores | None = None,
+    grid: Grid | None = None,
+    n_folds: int | None = None,
+    folds: Sequence[Fold] | None = None,
+) -> Forecast:
+    """Hold out classes, choose the settings, and measure the accuracy: see `Knowledge.rehearse`.
 
-    The scores of the held-out classes are removed, and their inputs have to be recognised by their
-    rankings, as if they were new classes. This requires labelled scores of inputs of seen
-    classes, and rankings of seen classes by the same sources that rank the new classes (command:
-    ``rankshot rank --rehearse labels.csv``). It requires no data of the new classes. A rehearsal
+    ``folds`` may have been made by classifiers that were trained without the held-out classes.
+    """
+    scores, labels = reference or (None, None)
+    if scores is None or labels is None:
+        raise InputError("reference", NO_VALUE, "must have labels for a rehearsal")
+    folds = make_folds(rankings, scores, labels, n_folds) if folds is None else folds
+    trials, chosen = _choose_settings(settings, folds, _read_grid(grid))
+    strengths: dict[str, float] = {}
+    confidence: dict[str, float] = {}
+    tables: list[tuple[Labels, Labels, Floats]] = []
+    for fold in folds:
+        head = fold.fit(chosen.settings)
+        values = np.asarray(head.decision_function(fold.new), np.float64)
+        tables.append((fold.labels, head.classes_, values))
+        largest = softmax(values / head.head_.temperature, axis=1).max(axis=1)
+        confidence |= _mean_by_class(fold.labels, largest)
+        # Without a reference, correlations are those over the inputs themselves.
+        others = fold.reference if len(fold.reference) > 1 else fold.new
+        accuracies = np.array([chosen.by_class[name] for name in head.classes_])
+        found = find_strengths(accuracies, correlate_classes(head, others))
+        strengths |= dict(zip(head.classes_.tolist(), found.tolist(), strict=True))
+    temperature = fit_temperature(
+        [
+            (values, np.searchsorted(classes, labels), class_weights(labels))
+            for labels, classes, values in tables
+        ],
+        TEMPERATURES,
+    )
+    return Forecast(
+        rankings,
+        scores,
+        # With a gate, a batch may have inputs of other classes.
+        None if settings.has_gate else batch,
+        replace(chosen.settings, temperature=temperature),
+        trials,
+        chosen,
+        (_calibration_error(tables, 1.0), _calibration_error(tables, temperature)),
+        strengths,
+        float(np.mean([*confidence.values()])),
+    )
 
-    - chooses the weights of the sources, ``k``, ``decay`` and whether to use a reference. A change
-      is made only if the accuracy increases by more than its standard error over the classes
-      (twice the standard error for source weights, because more of them are tried);
-    - finds the temperature that calibrates the probabilities;
-    - predicts the accuracy on the new classes (`predict_accuracy`).
 
-    `Knowledge.rehearse` does the same with what is known of some new classes.
+def _mean_by_class(labels: Labels, values: NDArray[Any]) -> dict[str, float]:
+    return {str(name): float(values[labels == name].mean()) for name in np.unique(labels)}
 
-    Parameters
-    ----------
-    settings : Settings, optional
-        Where the choice begins.
-    grid : dict of str to list, optional
-        The values of settings to try, in all combinations. By default some values of ``k`` and
-        ``decay``.
-    estimator : classifier, optional
-        If given, `fit` takes inputs instead of scores, and the classifier is retrained without the
-        held-out classes. This is more realistic, because a trained classifier has already learned
-        from inputs of the held-out classes.
-    n_folds : int, optional
-        If the rankings list rehearsed classes, these are divided at random into this number of
-        groups, which are held out in turn. Otherwise, all are held out together. A group has at
-        least two classes: the default is 5, and half the number of classes if there are fewer than
-        10.
 
-    Attributes
-    ----------
-    forecast_ : Forecast
-        Everything that was found: the trials, the accuracy, and the calibration error.
-    settings_ : Settings
-        What was chosen.
-    accuracy_ : Interval
-        The mean accuracy of the rehearsed classes with the chosen settings, and its 95% interval
-        from resamples of classes.
-    estimator_ : classifier
-        The classifier with the chosen settings, trained on all inputs; only with ``estimator``.
+def _calibration_error(tables: list[tuple[Labels, Labels, Floats]], temperature: float) -> float:
+    diagrams = [
+        reliability(labels, softmax(values / temperature, axis=1), classes)
+        for labels, classes, values in tables
+    ]
+    return float(np.mean([diagram.expected_calibration_error for diagram in diagrams]))
 
-    Examples
-    --------
-    >>> import numpy as np, rankshot as rs
-    >>> rng = np.random.default_rng(0)
-    >>> places = np.arange(12)
-    >>> names = np.array([f"class{i:02}" for i in places])
-    >>> label = np.repeat(places, 30)                    # classes on a line, as a network sees them
-    >>> scores = -abs(label[:, None] - places) + rng.normal(size=(360, 12))
-    >>> near = rs.Similarity(-abs(places[:, None] - places).astype(float), names, names)
-    >>> rehearsal = rs.Rehearsal(n_folds=3).fit(
-    ...     rs.Scores(scores, names), names[label], near.to_rankings())
-    >>> print(rehearsal.accuracy_)
-    .950 [.903, .983]
-    >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
-    >>> head = rehearsal.fit_head(new.to_rankings())
-    >>> head.predict(-abs(2.5 - places)[None])
-    array(['new1'], dtype='<U4')
+
+# ---- Trials: what is tried, and what is chosen
+
+
+def _read_grid(grid: Grid | None) -> dict[str, Mapping[str, Any]]:
+    """The settings to try, by their description."""
+    names = {*WeightedMean().get_params()} - {"temperature"}
+    if unknown := [name for name in grid or () if name not in names]:
+        close = suggest_name(unknown[0], sorted(names))
+        raise InputError("grid", unknown[0], f"is not a setting that can be chosen{close}")
+    every = ParameterGrid(GRID if grid is None else grid)
+    return {
+        ", ".join(f"{name}={value}" for name, value in values.items()): values
+        for values in every
+        if values
+    }
+
+
+def _choose_settings(
+    settings: Settings, folds: Sequence[Fold], grid: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[Trial], Trial]:
+    """All trials, and the one that was chosen: each source alone, a grid, and no reference."""
+    if any(len(fold.reference) < LEAST_INPUTS for fold in folds):
+        settings = replace(settings, use_reference=False)
+    # A source counts if it does so in any fold.
+    weights: dict[str, float] = {}
+    for fold in folds:
+        for source, weight in fold.fit(settings).source_weights_.items():
+            weights[source] = max(weight, weights.get(source, 0.0))
+    trials: list[Trial] = []
+
+    def measure(what: str, settings: Settings) -> Trial:
+        for trial in trials:
+            if trial.settings == settings:
+                return trial
+        by_class: dict[str, float] = {}
+        for fold in folds:
+            correct = fold.fit(settings).predict(fold.new) == fold.labels
+            by_class |= _mean_by_class(fold.labels, correct)
+        trials.append(Trial(what, settings, dict(sorted(by_class.items()))))
+        return trials[-1]
+
+    def improve(
+        chosen: Trial, changes: Mapping[str, Mapping[str, Any]], n_errors: float = 1.0
+    ) -> Trial:
+        """The best change of the settings, if it is clearly better."""
+        tried = [measure(what, replace(chosen.settings, **new)) for what, new in changes.items()]
+        best = max(tried, key=lambda trial: trial.accuracy.estimate, default=chosen)
+        return best if best.is_clearly_better(chosen, n_errors) else chosen
+
+    chosen = measure(
+        "default settings", replace(settings, source_weights=dict(sorted(weights.items())))
+    )
+    alone = {
+        f"{only or 'no source'} alone": {
+            "source_weights": {name: float(name == only) for name in sorted(weights)}
+        }
+        for only in (sorted(weights) if len(weights) > 1 else ())
+    }
+    chosen = improve(improve(chosen, alone, n_errors=2), grid)
+    if chosen.settings.use_reference:
+        chosen = improve(chosen, {"no reference": {"use_reference": False}})
+    return trials, chosen
+
+
+# ---- Held-out classes: which, and with which rankings
+
+
+class Fold(NamedTuple):
+    """Some held-out classes that stand for new ones.
+
+    ``rankings`` are theirs by the other seen classes, whose inputs are the ``reference``. ``new``
+    are scores of inputs of the held-out classes, without their own columns.
     """
 
-    def __init__(
-        self,
-        settings: Settings | None = None,
-        *,
-        grid: Grid | None = None,
-        estimator: BaseEstimator | None = None,
-        n_folds: int | None = None,
-    ) -> None:
-        self.settings = settings
-        self.grid = grid
-        self.estimator = estimator
-        self.n_folds = n_folds
+    rankings: Rankings
+    reference: Scores
+    new: Scores
+    labels: Labels
 
-    def fit(self, X: object, y: object, rankings: Rankings) -> Rehearsal:
-        """Hold out classes, choose the settings, and measure the accuracy.
+    def fit(self, settings: Settings) -> WeightedMean:
+        """A head for the held-out classes."""
+        reference = self.reference if settings.use_reference else None
+        return settings.make_estimator().fit(self.rankings, reference=reference)
 
-        Parameters
-        ----------
-        X : Scores, or inputs of the ``estimator``
-            Scores of inputs of seen classes that the classifier was not trained on: of the
-            rehearsed classes, and of others for the reference. The scores need no columns for the
-            rehearsed classes. With an ``estimator``: its
-            training inputs. It is trained on a part of them, and never evaluated on inputs that it
-            was trained on.
-        y : array-like of names
-            Their classes.
-        rankings : Rankings
-            Rankings of *seen* classes, by the sources that rank the new classes.
-        """
-        settings = Settings() if self.settings is None else self.settings
-        labels = np.asarray(y).astype(str)
-        folds, scores = None, X
-        if self.estimator is not None:
-            rankings = as_rankings(rankings, sorted({*rankings.items, *labels.tolist()}))
-            folds = self._train_folds(X, labels, rankings)
-            self.estimator_ = clone(self.estimator).fit(X, labels)
-            scores = scores_of(self.estimator_, X)
-        elif not isinstance(scores, Scores):
-            raise InputError("X", X, "must be Scores; inputs need estimator=")
-        known = Knowledge(_drop_columnless(rankings, labels, scores.items), (scores, labels))
-        self.forecast_ = rehearse(known, settings, self.grid, self.n_folds, folds)
-        self.settings_, self.accuracy_ = self.forecast_.settings, self.forecast_.accuracy
-        return self
 
-    def _train_folds(self, X: object, labels: NDArray[np.str_], rankings: Rankings) -> list[Fold]:
-        """Train the classifier again without each group of classes, and hold the group out."""
-        folds, rehearsed = [], require_rehearsed(rankings, labels)
-        for group in choose_groups(rehearsed, self.n_folds):
-            rng = np.random.default_rng(0)
-            kept = np.isin(labels, group) | (rng.random(len(labels)) < REFERENCE_SHARE)
-            train = np.flatnonzero(~kept)
-            trained = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
-            scores = scores_of(trained, _safe_indexing(X, np.flatnonzero(kept)))
-            folds.append(hold_out(scores, labels[kept], rehearsed, group))
-        return folds
+def make_folds(
+    rankings: Rankings, scores: Scores, labels: Labels, n_folds: int | None = None
+) -> list[Fold]:
+    """Hold out all labelled classes that are ranked, in groups."""
+    rankings = require_rehearsed(rankings, labels)
+    allowed = {*scores.items, *rankings.targets}
+    if unknown := [z for z in dict.fromkeys(labels.tolist()) if z not in allowed]:
+        close = suggest_name(unknown[0], scores.items)
+        rule = f"is neither a class of the scores nor ranked{close}"
+        raise InputError("labels", unknown[0], rule)
+    groups = choose_groups(rankings, n_folds)
+    return [hold_out(scores, labels, rankings, group) for group in groups]
 
-    def fit_head(
-        self,
-        rankings: Rankings,
-        *,
-        reference: Scores | None = None,
-        examples: Examples | None = None,
-        batch: Scores | None = None,
-    ) -> LinearHead | SeenAndNew:
-        """A head with the chosen settings, fitted to the new classes.
 
-        Parameters
-        ----------
-        rankings : Rankings
-            Rankings of the new classes by the same sources. Rankings of seen classes are ignored.
-        reference : Scores, optional
-            Scores of inputs of seen classes by the classifier that will be used. By default the
-            scores passed to `fit`. With an ``estimator``, these are scores of training inputs, and
-            scores of held-out inputs are better.
-        examples, batch : optional
-            As for `Knowledge`.
-        """
-        check_is_fitted(self, "forecast_")
-        table: Any = self.forecast_.known.reference if reference is None else reference
-        return Knowledge(rankings, table, examples, batch).fit(
-            replace(self.settings_, batch="auto")
+def require_rehearsed(rankings: Rankings, labels: Labels) -> Rankings:
+    """The rankings of classes that have inputs; they can be rehearsed."""
+    known = np.isin(rankings.targets.astype(str), labels)
+    ranked = sorted(set(rankings.targets[known]))
+    if len(ranked) < LEAST_CLASSES:
+        raise InputError(
+            "rankings",
+            len(ranked),
+            f"must be of at least {LEAST_CLASSES} seen classes with labelled inputs, for a "
+            "rehearsal",
+            hint=f"they are of {quote_names(rankings.target_names, 4)}, the inputs of "
+            f"{quote_names(np.unique(labels).tolist(), 4)}; 20 classes are better",
         )
-
-    def predict_accuracy(
-        self, rankings: Rankings, reference: Scores | None = None
-    ) -> Interval | None:
-        """The mean accuracy on new classes: see `Forecast.predict_accuracy`."""
-        check_is_fitted(self, "forecast_")
-        return self.forecast_.predict_accuracy(rankings, reference)
+    return rankings[known]
 
 
-def _drop_columnless(
-    rankings: object, labels: NDArray[np.str_], items: tuple[str, ...]
-) -> Rankings:
-    """The rankings without rehearsed classes that the scores have no column for."""
-    lists = as_rankings(rankings)
-    gone = {*labels.tolist()} - {*items}
-    return restrict_items(lists, [name for name in lists.items if name not in gone])
+def choose_groups(rankings: Rankings, n_folds: int | None) -> list[tuple[str, ...]]:
+    """The groups of classes that are held out together: see `Knowledge.rehearse`."""
+    ranked = sorted(set(rankings.targets))
+    listed = {rankings.items[code] for code in np.unique(rankings.codes)}
+    if not listed & set(ranked):
+        return [tuple(ranked)]
+    most = len(ranked) // 2
+    number = min(USUAL_FOLDS, most) if n_folds is None else n_folds
+    number = require_whole_number("n_folds", number, least=1, most=most)
+    mixed = np.random.default_rng(0).permutation(ranked)
+    return [tuple(group.tolist()) for group in np.array_split(mixed, number)]
+
+
+def hold_out(scores: Scores, labels: Labels, rankings: Rankings, group: tuple[str, ...]) -> Fold:
+    """Hold out a group of classes: their columns leave the scores and the rankings."""
+    left = scores.select([name for name in scores.items if name not in group])
+    # Classes without a column that are in another group are neither.
+    is_new, is_seen = np.isin(labels, group), np.isin(labels, left.items)
+    reference = left[is_seen]
+    _require_agreement(reference, labels[is_seen])
+    about = rankings[np.isin(rankings.targets.astype(str), group)]
+    about = restrict_items(about, [name for name in about.items if name in {*left.items}])
+    if missing := sorted({*group} - {*about.target_names}):
+        raise InputError(
+            "rankings",
+            missing[0],
+            "lists no seen class that is left",
+            hint=f"held out together: {quote_names(group)}",
+        )
+    return Fold(about.change_items(left.items), reference, left[is_new], labels[is_new])
+
+
+def _require_agreement(scores: Scores, labels: Labels) -> None:
+    """Raise if the classifier is no better than chance: then scores and labels do not belong."""
+    agreement = float(np.mean(np.array(scores.items)[most_probable(scores.values)] == labels))
+    if len(scores) >= ENOUGH_TO_JUDGE and agreement < 2 / len(scores.items):
+        raise InputError(
+            "labels",
+            NO_VALUE,
+            f"are the classes with the highest score of only {agreement:.1%} of the inputs of "
+            "other seen classes",
+            hint="do the labels belong to these scores, row by row?",
+        )

@@ -109,7 +109,7 @@ class WeightedMean(Predictor, BaseEstimator):
         How fast the weights of the places decrease: place r has the weight r^-decay.
     temperature : float or None
         T, by which log-posteriors are divided: a larger T makes the probabilities of the classes
-        more equal, but does not change the predictions. By default 1; `Rehearsal` finds a better
+        more equal, but does not change the predictions. By default 1; a rehearsal finds a better
         value. With examples, they tell it.
     evidence_weight : float or None
         The weight of another model's evidence. By default it is estimated without labels; a

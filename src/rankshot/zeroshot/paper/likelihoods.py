@@ -172,7 +172,7 @@ def sum_over_rankings(
     proba, error = np.zeros((2, len(models), len(priors)))
     every = None
     if perm(len(table.items), k) <= MAX_RANKINGS:
-        lists = [*permutations(range(len(table.items)), k)]
+        lists = np.array([*permutations(range(len(table.items)), k)])
         every = Rankings.from_item_numbers(lists, items=table.items)
         posteriors = posteriors_given(every, priors)
     for i, model in enumerate(models):

@@ -100,7 +100,8 @@ class _RankingMethod(Method):
 
     def _fit_prior(self, rankings: Rankings) -> RankingModel:
         """P(π|z) of the rankings of one class."""
-        return clone(PlackettLuce() if self.prior is None else self.prior).fit(rankings)
+        model: RankingModel = clone(PlackettLuce() if self.prior is None else self.prior)
+        return model.fit(rankings)
 
     def _merge(self, rankings: Rankings) -> Rankings:
         """One ranking per new class, π_0^z: the mode of its prior, as long as its rankings."""
