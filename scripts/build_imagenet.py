@@ -25,7 +25,7 @@ from rankshot.core.files import replace_file
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.onnx_networks import BUILT_IN_FILE
-from rankshot.sources.names import reduce_name
+from rankshot.sources.spelling import reduce_name
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rankshot"
 CLASSES_FILE = PACKAGE / "sources" / "data" / "imagenet_classes.tsv"

@@ -10,7 +10,8 @@ import rankshot as rs
 from rankshot.core.errors import NO_VALUE
 from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
-from rankshot.sources.names import NameMatcher, reduce_name
+from rankshot.sources.name_matching import NameMatcher
+from rankshot.sources.spelling import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 from refusals import refuses
 

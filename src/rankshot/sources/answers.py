@@ -21,9 +21,8 @@ from rankshot.core.errors import (
 from rankshot.core.files import open_bytes
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.names import NameMatcher
+from rankshot.sources.name_matching import NameMatcher
 from rankshot.sources.prompts import PROMPT_END, choose_length
-from rankshot.sources.wordnet_nouns import suggest_noun
 
 MAX_BROKEN_LISTS = 100
 """The search stops after this number of brackets that start no list, to bound its time."""
@@ -159,15 +158,12 @@ def _find_item(name: str, matcher: NameMatcher) -> tuple[str | None, str]:
     if not forms:
         return None, f"{name[:LONGEST_NAME]!r} is not a name: left out"
     matches = next(filter(None, map(matcher.match, forms)), [])
-    # A word in parentheses distinguishes classes of one name, such as crane (bird).
-    start = f"{forms[-1].casefold()} ("
-    matches = matches or [item for item in matcher.names if item.casefold().startswith(start)]
-    if not matches and (noun := suggest_noun(forms[-1])):
-        matches = matcher.match(noun)
-        if len(matches) == 1:
-            return matches[0], f"{forms[-1]!r} is read as {matches[0]!r}"
+    note = ""
+    if not matches:
+        matches = [matcher.names[row] for row in matcher.correct(forms[-1])]
+        note = f"{forms[-1]!r} is read as {matches[0]!r}" if matches else ""
     if len(matches) == 1:
-        return matches[0], ""
+        return matches[0], note
     if matches:
         return None, f"{forms[-1]!r} may be {' or '.join(map(repr, matches))}: left out"
     hint = suggest_name(forms[-1], matcher.names)

@@ -20,16 +20,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from rankshot.core.errors import quote_names
-from rankshot.sources.names import (
-    NameMatcher,
-    index_rows,
-    load_imagenet_labels,
-    parse_label,
-    reduce_name,
-)
+from rankshot.sources.name_matching import NameMatcher, index_rows, parse_label
+from rankshot.sources.names import ClassLabels, load_imagenet_labels
+from rankshot.sources.spelling import FEWEST_LETTERS, stem_words
 from rankshot.sources.vectors import GLOVE_PACKAGE, WordVectors, unit_vectors
 from rankshot.sources.wordnet import find_candidates
-from rankshot.sources.wordnet_nouns import load_nouns, suggest_noun
+from rankshot.sources.wordnet_nouns import load_nouns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,16 +51,6 @@ penalty of .3: .005 less). The five nearest entries by WordNet have .43."""
 NEAR_WORDS = 0.7
 """The cosine of word vectors that makes an entry near, if WordNet does not have a noun: "qwerty" is
 near a keyboard (.83); letters typed at random reach .6."""
-_SPELLINGS = """grey/gray colour/color tyre/tire plough/plow fibre/fiber aeroplane/airplane
-armour/armor aluminium/aluminum centre/center theatre/theater harbour/harbor mould/mold
-jewellery/jewelry pyjama/pajama moustache/mustache axe/ax doughnut/donut yoghurt/yogurt
-omelette/omelet odour/odor"""
-VARIANTS = dict(pair.split("/") for pair in _SPELLINGS.split())
-"""British and American spellings."""
-FEWEST_LETTERS = 5
-"""Letters of a name whose spelling is corrected: with fewer, most strings are near a noun."""
-ENDINGS = ("ing", "ers", "er", "es", "ed", "s")
-FILLERS = {"a", "an", "and", "etc", "in", "of", "on", "or", "the", "with"}
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -158,14 +144,13 @@ class Dictionary:
 
     def match_classes(self, names: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the listed classes that some names mean."""
-        number = {name: i for i, name in enumerate(self.classes)}
         # Images have ImageNet's, in its order, and people call them by its synonyms and ids.
         is_images = self.kind == "images"
-        matcher = load_imagenet_labels().matcher if is_images else NameMatcher(self.classes)
+        labels = load_imagenet_labels() if is_images else ClassLabels.from_names(self.classes)
+        matcher = NameMatcher(labels.names, self.classes, labels.synonyms, labels.synsets)
         found: dict[int, str] = {}
         for name in names:
-            rows = [number[name]] if name in number else matcher.find_rows(name)
-            if len(rows) == 1:
+            if len(rows := matcher.find_rows(name)) == 1:
                 found.setdefault(rows[0], name)
         return {name: row for row, name in found.items()}
 
@@ -186,28 +171,30 @@ class Dictionary:
     def find_certain(self, name: str, synset: int | None = None) -> Entry | None:
         """Return the entry of a name, as it is written, or by a synonym or a correction."""
         row, note = self._find_noun(name, synset)
-        if row is None and len(name) >= FEWEST_LETTERS and (noun := suggest_noun(name)):
-            other = noun.replace("_", " ")
-            row, note = self._find_noun(other)[0], f"{name!r} is read as {other!r}"
-        return None if row is None else Entry(self.weights[row], note)
+        if row is None:
+            near = self.matcher.correct(name)
+            # Of 126 misspelt names of four letters, the most common noun was right for 90, and the
+            # only one that is near for 74 of 74; of 203 with five letters for 182, else 98 %.
+            if not near or (len(near) > 1 and len(name) <= FEWEST_LETTERS):
+                return None
+            row = max(near, key=lambda row: load_nouns().frequency(self.nouns[row]))
+            note = f"{name!r} is read as {self.nouns[row]!r}"
+        return Entry(self.weights[row], note)
 
     def _find_noun(self, name: str, synset: int | None = None) -> tuple[int | None, str]:
         """Return the number of the noun that a name means, and what was used instead of it."""
         words = [name, *parse_label(name).words, *name.split("/")]
         for word in words:
-            for form in [word, *load_nouns().singulars(word.lower())]:
-                if found := self._by_letters.get(reduce_letters(form)):
-                    return found[0], ""
+            if rows := self.matcher.find_rows(word):
+                return rows[0], ""
         for word in words:
-            if len(found := self._by_words.get(frozenset(stem_words(word)), [])) == 1:
-                return found[0], self._name_instead(name, found[0])
+            rows = self._by_words.get(frozenset(stem_words(word)), [])
+            if len(rows) == 1:
+                return rows[0], f"{name!r} is looked up as {self.nouns[rows[0]]!r}"
         synset, is_whole = self.choose_sense(name) if synset is None else (synset, True)
-        if synset is not None and is_whole and (found := self._by_synset.get(synset)):
-            return found[0], self._name_instead(name, found[0])
+        if synset is not None and is_whole and (rows := self._by_synset.get(synset, [])):
+            return rows[0], f"{name!r} is looked up as {self.nouns[rows[0]]!r}"
         return None, ""
-
-    def _name_instead(self, name: str, number: int) -> str:
-        return f"{name!r} is looked up as {self.nouns[number]!r}"
 
     def choose_sense(self, name: str) -> tuple[int | None, bool]:
         """Return the first sense of a name that is a thing, and whether it is of the whole name.
@@ -232,10 +219,9 @@ class Dictionary:
         return synset is None and is_whole
 
     @cached_property
-    def _by_letters(self) -> dict[str, list[int]]:
-        exact = index_rows([reduce_letters(noun)] for noun in self.nouns)
-        singulars = (load_nouns().singulars(noun.lower()) for noun in self.nouns)
-        return index_rows(map(reduce_letters, forms) for forms in singulars) | exact
+    def matcher(self) -> NameMatcher:
+        """Finds the noun that a name means."""
+        return NameMatcher(self.nouns)
 
     @cached_property
     def _by_words(self) -> dict[frozenset[str], list[int]]:
@@ -344,25 +330,6 @@ class _Kernel:
 def _unit_lists(weights: Floats) -> Floats:
     lengths = np.linalg.norm(weights, axis=-1, keepdims=True)
     return np.asarray(weights / np.where(lengths > 0, lengths, 1))
-
-
-def reduce_letters(name: str) -> str:
-    """Return the letters of a name, in American spelling."""
-    letters = reduce_name(name).replace("'", "").replace("’", "")
-    for british, american in VARIANTS.items():
-        letters = letters.replace(british, american)
-    return letters
-
-
-def stem_words(name: str) -> list[str]:
-    """Return the words of a name without their endings: ``clock_alarms`` has clock and alarm."""
-    stems = []
-    for word in _WORD.findall(name.casefold().replace("_", " ")):
-        ending = next((e for e in ENDINGS if word.endswith(e) and len(word) - len(e) >= 3), "")
-        stem = word.removesuffix(ending)
-        stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
-        stems += [] if word in FILLERS else [reduce_letters(stem).rstrip("e")]
-    return stems
 
 
 @lru_cache(maxsize=2)

@@ -7,7 +7,8 @@ users give to sources.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -233,7 +234,17 @@ def rank_names(
         hints = [f"{word!r} may be {near[word]!r}" for word in words_for if word in near]
         notes.append(f"no source knows {'; '.join([quote_names(silent), *hints])}: {REMEDY}")
     parts = [rankings for rankings, _ in found if rankings is not None]
-    return NamedRankings(Rankings.concatenate(parts) if parts else None, unknown, tuple(notes))
+    rankings = Rankings.concatenate(_number_sources(parts)) if parts else None
+    return NamedRankings(rankings, unknown, tuple(notes))
+
+
+def _number_sources(parts: Iterable[Rankings]) -> Iterator[Rankings]:
+    """The rankings of several sources: of those with one name, the later ones have a number."""
+    uses: Counter[str | None] = Counter()
+    for part in parts:
+        uses.update(part.source_names)
+        names = [name if uses[name] < 2 else f"{name} {uses[name]}" for name in part.sources]
+        yield replace(part, sources=np.array(names, object))
 
 
 def _list_unranked(names: Names, found: Iterable[tuple[Rankings | None, object]]) -> Names:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
-from itertools import product
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError
 from rankshot.ranking.construction import row_starts
+from rankshot.sources.spelling import LONGEST_NAME, correct_words, reduce_name, split_words
 
 Ints = NDArray[np.int64]
 CATEGORIES = (
@@ -33,7 +32,6 @@ PLURALS = {"s": "", "ses": "s", "xes": "x", "zes": "z", "ches": "ch", "shes": "s
 PLURALS |= {"men": "man", "ies": "y"}
 """WordNet's rules for plurals, in its order: the ending of the plural and of the singular."""
 _SENSE = re.compile(r".+\.n\.[0-9]{1,3}|n[0-9]{8}", re.IGNORECASE | re.DOTALL)
-_SEPARATORS = str.maketrans("", "", "-_+ ")
 Floats = NDArray[np.float64]
 
 
@@ -78,14 +76,29 @@ class Nouns:
     def spellings(self, text: str) -> list[str]:
         """Return the lemmas for a text: as it is, then with other separators of its words."""
         plain = text.lower().replace(" ", "_")
-        return sorted(self._by_letters.get(plain.translate(_SEPARATORS), []), key=plain.__ne__)
+        return sorted(self.by_letters.get(reduce_name(text), []), key=plain.__ne__)
 
     @cached_property
-    def _by_letters(self) -> dict[str, list[str]]:
+    def by_letters(self) -> dict[str, list[str]]:
+        """The lemmas by their letters."""
         found: dict[str, list[str]] = {}
         for lemma in self.lemmas:
-            found.setdefault(lemma.translate(_SEPARATORS), []).append(lemma)
+            found.setdefault(reduce_name(lemma), []).append(lemma)
         return found
+
+    def is_noun(self, text: str) -> bool:
+        """Return whether a text is a noun, in the singular or the plural."""
+        return any(self.spellings(form) for form in (text, *self.singulars(text.lower())))
+
+    def list_senses(self, text: str) -> set[int]:
+        """Return the synsets of a text in any spelling."""
+        return {synset for lemma in self.spellings(text) for synset in self.senses(lemma)}
+
+    def frequency(self, text: str) -> int:
+        """Return how often a text was tagged in a corpus, with any sense."""
+        return sum(
+            count for lemma in self.spellings(text) for _, count, _ in self.tagged_senses(lemma)
+        )
 
     def hint(self, text: str) -> str:
         """Return `` (did you mean 'water_lily'?)``, or an empty text; see `suggest_noun`."""
@@ -194,10 +207,6 @@ def is_sense(text: object) -> bool:
 
 # ---- Spelling
 
-LONGEST_NAME = 80
-"""Letters of a name that is corrected: the time grows with their square."""
-MAX_SPELLINGS = 100
-"""How many combinations of corrected words are tried for one name."""
 _NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
 
 
@@ -209,43 +218,21 @@ def suggest_noun(name: str, near_to: Sequence[int] = ()) -> str | None:
     commas are not words to correct.
     """
     nouns = load_nouns()
-    if len(name) > LONGEST_NAME or is_sense(name) or "," in name or _is_noun(nouns, name):
-        return None
-    words = [word for word in re.split(r"[-_+\s]+", _NUMBER.sub("", name.lower())) if word]
+    words = split_words(_NUMBER.sub("", name))
     text = "_".join(words)
-    if not words or _is_noun(nouns, text):
+    if len(name) > LONGEST_NAME or is_sense(name) or "," in name:
         return None
-    near = {edit for edit in _edit_once(text) if edit in nouns}
-    if not near:
-        # Each unknown word of the name is corrected.
-        choices = [
-            [word] if _is_noun(nouns, word) else [x for x in _edit_once(word) if x in nouns]
-            for word in words
-        ]
-        if np.prod([float(len(choice)) for choice in choices]) <= MAX_SPELLINGS:
-            near = {text for text in map("_".join, product(*choices)) if text in nouns}
+    if not words or nouns.is_noun(name) or nouns.is_noun(text):
+        return None
+    letters = correct_words(words, nouns.by_letters, nouns.is_noun)
 
     def rank(noun: str) -> tuple[bool, float, int, str]:
         similarity = compare_synsets("path", nouns.senses(noun)[:1], near_to)
-        count = sum(count for _, count, _ in nouns.tagged_senses(noun))
-        return noun[0] == text[0], similarity.max(initial=0), count, noun
+        return noun[0] == text[0], similarity.max(initial=0), nouns.frequency(noun), noun
 
+    near = [lemma for each in letters for lemma in nouns.by_letters[each]]
     # The first letter is seldom wrong; then by meaning; then the more common noun.
     return max(near, key=rank, default=None)
-
-
-def _is_noun(nouns: Nouns, text: str) -> bool:
-    return any(nouns.spellings(form) for form in (text, *nouns.singulars(text)))
-
-
-def _edit_once(text: str) -> set[str]:
-    """Return all texts that differ from a text by one letter, or by the order of two."""
-    halves = [(text[:i], text[i:]) for i in range(len(text) + 1)]
-    dropped = {left + right[1:] for left, right in halves if right}
-    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
-    replaced = {left + c + right[1:] for left, right in halves if right for c in ascii_lowercase}
-    inserted = {left + c + right for left, right in halves for c in ascii_lowercase}
-    return (dropped | swapped | replaced | inserted) - {text}
 
 
 # ---- Similarity measures
