@@ -16,7 +16,7 @@ from functools import cache, partial
 from itertools import chain, islice
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +176,19 @@ class Table:
             for own, column in zip(plain, self.columns, strict=True)
             if own == name
         ]
+
+    def refuse(
+        self,
+        parameter: str,
+        value: object,
+        rule: str,
+        row: int | None = None,
+        hint: str = "",
+        choices: Mapping[str, object] | None = None,
+    ) -> NoReturn:
+        """Raise an `InputError` about the table, or one of its rows."""
+        where = str(self) if row is None else self.where(row)
+        raise InputError(parameter, value, rule, where, hint, choices)
 
     # ---- Text
 

@@ -8,7 +8,6 @@ which name the option that decides.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
@@ -17,15 +16,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.columns import Coded, RowChecks, Table, plain_name
 from rankshot.core.errors import InputError, quote_names, short_repr
-from rankshot.core.validation import as_names
-from rankshot.ranking.column_meanings import (
-    NO_ITEMS,
-    Meanings,
-    Reading,
-    find_role,
-    refuse_cells,
-    refuse_no_items,
-)
+from rankshot.ranking.column_meanings import Meanings, Reading, find_role
 from rankshot.ranking.construction import (
     Entries,
     Kind,
@@ -38,7 +29,7 @@ from rankshot.ranking.construction import (
     validate_columns,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import NAMED, check_known, read_weights
+from rankshot.ranking.votes import check_known, read_weights
 
 LAYOUTS = {
     "votes": "votes between two items",
@@ -46,9 +37,6 @@ LAYOUTS = {
     "places": "places, 1 is best",
     "scores": "scores, the highest is best",
 }
-ITEMS = (*NAMED, "alternative", "product", "item_name", "item_id")
-RANKS = ("rank", "place", "position", "ranking")
-SCORES = ("score", "rating", "points", "grade")
 BESIDE = {
     "age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode",
     "income", "education", "occupation", "party", "duration", "durationinseconds", "startdate",
@@ -68,7 +56,6 @@ PLACE = re.compile(
     rf"(?:(?P<number>\d+)(?P<end>st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"
     r"[\s_.-]*(?P<after>rank|place|choice|pref(?:erence)?|vote)?"
 )
-COUNTS = ("count", "freq", "frequency")
 FEW_BALLOTS = 5
 """In fewer ballots, a column may be far from all others by chance."""
 OTHER_TABLES = (
@@ -97,58 +84,38 @@ class _Listed(NamedTuple):
 
 
 def read_ballots(
-    meanings: Meanings,
-    items: Iterable[object] | None,
-    kind: Kind,
-    layout: str | None,
-    *,
-    has_missing: bool,
+    meanings: Meanings, kind: Kind, layout: str | None, *, has_missing: bool
 ) -> tuple[Rankings, Reading]:
     """Read ballots, one row per rater or per item of a rater; say how they were read."""
-    table, named = meanings.table, meanings.named
+    table, known = meanings.table, meanings.items
     target, weight = meanings.find("target"), meanings.find("weight")
-    known = None if items is None else as_names(items)
-    value = _find_value(meanings)
-    item = meanings.find_one(ITEMS, "item") if value else None
-    is_long = bool(item and value)
-    find_count = is_long or "count" in named
-    count = meanings.find("count") if find_count else meanings.find_one(COUNTS, "count")
-    if not is_long:
-        for name in (item, value):
-            meanings.used.pop(name or "", None)
+    item, value, role = _find_long(meanings)
+    count = meanings.find("count", is_sure=not item and "count" not in meanings.named)
     # A lone column has the ballots, whatever its name.
-    is_alone = not is_long and len(meanings.free()) == 1 and "rater" not in named
-    others = () if meanings.is_all_used else ("name", "id", "response_id")
-    rater = None if is_alone else meanings.find("rater", others)
+    is_alone = not item and len(meanings.free()) == 1 and "rater" not in meanings.named
+    others = () if meanings.is_all_used else ("name", "id")
+    rater = None if is_alone else meanings.find("rater", *others)
     beside = {"raters": rater, "targets": target}
     labels = {what: table.read_coded(name)[0] for what, name in beside.items() if name}
     checks = RowChecks(table, table.read_coded(table.columns[0])[0].codes.size)
-    columns = None
-    if item and value:
-        layout = layout or ("scores" if meanings.used[value] == "score" else "places")
-        listed = _read_long(table, item, value, layout, known, checks, labels)
+    if item:
+        layout = layout or ("scores" if role == "score" else "places")
+        listed, columns = _read_long(meanings, item, value, layout, checks, labels), None
     else:
-        wide = _WideTable(meanings, layout, known=known, checks=checks)
-        listed, layout = wide.read(), wide.layout
-        role = {"orders": "place"}.get(layout, "item")
-        meanings.used |= dict.fromkeys(wide.cells, role)
-        columns = None if layout == "orders" else tuple(wide.cells)
+        listed, layout, columns = _read_wide(meanings, layout, checks)
     if layout != "orders":
-        listed = _take_listed(
-            listed, layout, table, value if is_long else None, checks, has_missing=has_missing
-        )
-    if not is_long:
+        listed = _take_listed(listed, layout, table, value, checks, has_missing=has_missing)
+    if not item:
         is_empty = np.bincount(listed.rows, minlength=checks.kept.size) == 0
         checks.check(is_empty, lambda _: "the ranking is empty")
     if known and columns is None:
         check_known(listed.labels, listed.codes, listed.rows, known, checks)
-    by = [*labels.values()] if is_long else []
-    _check_copies(listed, checks, by)
+    _check_copies(listed, checks, [*labels.values()] if item else [])
     weights = read_weights(table, weight, count, checks)
     checks.finish()
     listed = listed.take(checks.kept[listed.rows])
     if not listed.rows.size:
-        raise InputError(value or "ballots", "", "must not be empty in all rows", str(table))
+        table.refuse(value or "ballots", "", "must not be empty in all rows")
     names, entries, rows = _rank(listed, columns or known, table)
     is_partial = layout == "scores" and bool(np.any(entries.sizes < len(names)))
     more: dict[str, Any] = {what: each.select(rows).expand(None) for what, each in labels.items()}
@@ -176,12 +143,10 @@ def _rank(
 def _check_copies(listed: _Listed, checks: RowChecks, by: list[Coded]) -> None:
     """Check that no ballot lists an item twice; ``by`` says whose ballot a row is of."""
     some = np.flatnonzero(checks.kept[listed.rows])
-    pairs = [listed.ballots[some], listed.codes[some]]
     again = np.ones(some.size, bool)
-    again[find_first(number_rows(pairs, some.size))] = False
-    item_of = dict(
-        zip(listed.rows[some[again]].tolist(), listed.codes[some[again]].tolist(), strict=True)
-    )
+    again[find_first(number_rows([listed.ballots[some], listed.codes[some]], some.size))] = False
+    odd = some[again]
+    item_of = dict(zip(listed.rows[odd].tolist(), listed.codes[odd].tolist(), strict=True))
     is_bad = np.zeros(checks.kept.size, bool)
     is_bad[[*item_of]] = True
 
@@ -192,25 +157,6 @@ def _check_copies(listed: _Listed, checks: RowChecks, by: list[Coded]) -> None:
         return InputError("item", listed.labels[item_of[row]], rule, hint=hint)
 
     checks.check(is_bad, describe)
-
-
-def _find_value(meanings: Meanings) -> str | None:
-    """Column of places or scores in a long table."""
-    for role in ("rank", "score"):
-        if role in meanings.named:
-            return meanings.use(meanings.named[role], role)
-    values = meanings.list_named((*RANKS, *SCORES))
-    if len(values) > 1 and meanings.list_named(ITEMS):
-        raise InputError(
-            "rank", ", ".join(values), "may be ranks (1 is best) or scores (the highest is best)",
-            where=str(meanings.table),
-            hint=f"choose with {' or '.join(f'{_find_role(x)}={x!r}' for x in values)}",
-        )  # fmt: skip
-    return meanings.use(values[0], _find_role(values[0])) if values else None
-
-
-def _find_role(name: str) -> str:
-    return "score" if plain_name(name) in SCORES else "rank"
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -230,199 +176,178 @@ def parse_place(name: str) -> tuple[int, bool] | None:
     return place, bool(word or end or choice)
 
 
-class _WideTable:
-    """Ballots with one row per rater: the columns are places, or items."""
+# ---- One row for each item of a rater
 
-    def __init__(
-        self,
-        meanings: Meanings,
-        layout: str | None,
-        *,
-        known: tuple[str, ...] | None,
-        checks: RowChecks,
-    ) -> None:
-        self._table, self._known, self._checks = meanings.table, known, checks
-        self._is_decided, self._is_inferred = (
-            meanings.are_chosen or known is not None,
-            layout is None,
-        )
-        columns = meanings.free()
-        if known and layout != "orders" and {*known} <= {*columns}:
-            columns = list(known)
-        read = zip(columns, self._table.read_coded(*columns), strict=True)
-        self.cells = {name: x for name, x in read if not _are_row_numbers(name, x)}
-        if not self.cells:
-            listed = ", ".join(self._table.columns)
-            raise InputError("columns", listed, "must have places or items", where=str(self._table))
-        self.layout = layout or self._recognise()
 
-    def read(self) -> _Listed:
-        """What each row lists."""
-        if self.layout == "orders":
-            return self._split_cells() if len(self.cells) == 1 else self._read_places()
-        numbers = self._read_numbers()
-        if not self._is_decided:
-            self._refuse_columns()
-            self._require_alike(numbers)
-        n, n_items = numbers.shape
-        rows, codes = np.repeat(np.arange(n), n_items), np.tile(np.arange(n_items), n)
-        return _Listed(rows, rows, codes, [*self.cells], numbers.ravel())
+def _find_long(meanings: Meanings) -> tuple[str | None, str | None, str]:
+    """Columns of items and of their places or scores, and which; none in a wide table."""
+    items, values = meanings.match("item"), []
+    for role in ("rank", "score"):
+        values += [(name, role) for name in meanings.match(role)]
+    named = [each for each in values if each[1] in meanings.named]
+    if not items or not values:
+        return None, None, ""
+    if len(values) > 1 and not named:
+        choices = {role: name for name, role in reversed(values)}
+        rule = "may be ranks (1 is best) or scores (the highest is best)"
+        meanings.table.refuse("rank", ", ".join(name for name, _ in values), rule, choices=choices)
+    value, role = (named or values)[0]
+    return meanings.use(items[0], "item"), meanings.use(value, role), role
 
-    # ---- What the cells are
 
-    def _recognise(self) -> str:
-        """Layout; raise if the table may be read in two ways."""
-        parse = self._table.parse_numbers
-        texts = [name for name, cells in self.cells.items() if parse(cells)[1].any()]
-        numbers = [name for name in self.cells if name not in texts]
-        places = [parse_place(name) for name in self.cells]
-        if texts:
-            if all(map(_has_ordinals, self.cells.values())) and not all(places):
-                return "places"
-            if numbers and not any(places):
-                self._refuse("hold text beside columns of numbers", texts, OTHER_TABLES)
-            return "orders"
-        if all(places) and all(place[1] for place in places if place):
-            return "orders"
-        may = "may be places (1 is best, layout='places') or scores (the highest is best, "
-        may += "layout='scores')"
-        if all(places):
-            may += f", or items of the places {quote_names(self.cells, 3)} (layout='orders')"
-        raise InputError("layout", "numbers", may, where=str(self._table), hint="choose one")
-
-    def _refuse_columns(self) -> None:
-        """Raise for columns that may be something else than items."""
-        doubtful = [name for name in self.cells if plain_name(name) in BESIDE or find_role(name)]
-        if doubtful and not self._is_decided:
-            self._refuse("may be items, or something else", doubtful)
-
-    def _refuse(self, what: str, columns: list[str], more: str = "") -> NoReturn:
-        listed = ",".join(columns)
-        raise InputError(
-            "ignore", listed, what, where=str(self._table),
-            hint=f"ignore={listed!r} leaves out columns that are not items; if all are, give "
-            f"ignore=''; rater= names the column of raters. {more}".rstrip(),
+def _read_long(
+    meanings: Meanings,
+    item: str,
+    value: str | None,
+    layout: str,
+    checks: RowChecks,
+    labels: dict[str, Coded],
+) -> _Listed:
+    """Ballots with one row for each item of a rater, and its place or score."""
+    table = meanings.table
+    if layout == "orders":
+        table.refuse("layout", layout, f"does not suit one row per item, {item!r}")
+    if not labels:
+        table.refuse(
+            "rater", ", ".join(table.columns), "must name one of the columns",
+            hint=f"each row has one item, {item!r}, and its {value!r}: rater= or target= say which "
+            "rows are one ranking",
         )  # fmt: skip
+    items, cells = table.read_coded(item, str(value))
+    meanings.refuse_no_items(item, items.labels)
+    numbers, is_text = table.parse_numbers(cells)
+    checks.check_cells(is_text | np.isinf(numbers), str(value), cells, "expected a number")
+    checks.check(items.is_empty, lambda _: f"{item!r} is empty")
+    if layout == "places":
+        checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
+    group = number_rows([each.codes for each in labels.values()], numbers.size)
+    # Ballots are in the order in which they begin.
+    begins = find_first(group)[group]
+    return _Listed(begins, np.arange(numbers.size), items.codes, items.labels, numbers)
 
-    # ---- Items in order
 
-    def _read_places(self) -> _Listed:
-        """Items of each row, in the order of the columns of places."""
-        cells = self.cells
-        self._require_header()
-        places = {name: place[0] for name in cells if (place := parse_place(name))}
-        if places and len(places) < len(cells):
-            others = [name for name in cells if name not in places]
-            self._refuse(f"may be places, as {quote_names([*places], 3)} are", others)
-        if not places and self._is_inferred:
-            raise InputError(
-                "layout", ", ".join(cells), "names columns that are not places",
-                where=str(self._table),
-                hint="layout='orders' reads them as places, the best on the left; columns of "
-                f"items must have numbers. {OTHER_TABLES}",
-            )  # fmt: skip
-        if not places:
-            self._refuse_columns()
-        if len({*places.values()}) < len(places):
-            raise InputError(
-                "layout", ", ".join(cells), "names a place twice", where=str(self._table)
-            )
-        for name, column in cells.items():
-            refuse_no_items(self._table, name, column, {*(self._known or ())})
-        order = sorted(cells, key=lambda name: places.get(name, 0))
-        ties = self._find_ties()
-        return _list_items([cells[name] for name in order], lambda text: [ties.get(text, [text])])
+# ---- One row per rater: the columns are places, or items
 
-    def _require_header(self) -> None:
-        """Raise if the columns have the names of items: then the first row is a ballot."""
-        items = {name for cells in self.cells.values() for name in cells.labels}
-        same = [name for name in self.cells if name in items and parse_place(name) is None]
-        if same:
-            raise InputError(
-                "columns", ", ".join(same), "names columns, and is in the ballots as well",
-                where=f"{self._table}:1", hint="add a header above the first ballot, such as "
-                "1,2,3 or rater,1,2,3",
-            )  # fmt: skip
 
-    def _find_ties(self) -> dict[str, list[str]]:
-        """Ties that cells such as ``tea=beer`` stand for."""
-        labels = {label for cells in self.cells.values() for label in cells.labels}
-        names = {*self._known} if self._known else labels
-        ties: dict[str, list[str]] = {}
-        for label in sorted(labels - {*(self._known or ())}):
-            parts = [part.strip() for part in label.split("=")]
-            if len(parts) > 1 and {*parts} <= names:
-                ties[label] = parts
-            elif len(parts) > 1 or ">" in label:
-                self._refuse_cell(label)
-        return ties
+def _read_wide(
+    meanings: Meanings, layout: str | None, checks: RowChecks
+) -> tuple[_Listed, str, tuple[str, ...] | None]:
+    """What each row lists, the layout, and the columns of items, if they are items."""
+    table, known, is_inferred = meanings.table, meanings.items, layout is None
+    columns = meanings.free()
+    if known and layout != "orders" and {*known} <= {*columns}:
+        columns = list(known)
+    read = zip(columns, table.read_coded(*columns), strict=True)
+    cells = {name: x for name, x in read if not _are_row_numbers(name, x)}
+    if not cells:
+        table.refuse("columns", ", ".join(table.columns), "must have places or items")
+    layout = layout or _recognise(table, cells)
+    meanings.used |= dict.fromkeys(cells, "place" if layout == "orders" else "item")
+    if layout == "orders":
+        read_cells = _split_cells if len(cells) == 1 else _read_places
+        return read_cells(meanings, cells, is_inferred=is_inferred), layout, None
+    numbers = np.column_stack(
+        [_read_item(table, name, column, layout, checks) for name, column in cells.items()]
+    )
+    if not (meanings.are_chosen or known):
+        _refuse_doubtful(table, cells)
+        _require_alike(table, cells, numbers, layout)
+    n, n_items = numbers.shape
+    rows, codes = np.repeat(np.arange(n), n_items), np.tile(np.arange(n_items), n)
+    return _Listed(rows, rows, codes, [*cells], numbers.ravel()), layout, tuple(cells)
 
-    def _refuse_cell(self, label: str) -> NoReturn:
-        raise InputError(
-            "items", short_repr(label), "may be one item, or several in one cell",
-            where=str(self._table), hint="name all items with items=, or separate items by '>', "
-            "best first, or write them in cells of their own",
+
+def _recognise(table: Table, cells: dict[str, Coded]) -> str:
+    """Layout of a wide table; raise if it may be read in two ways."""
+    texts = [name for name, column in cells.items() if table.parse_numbers(column)[1].any()]
+    places = [parse_place(name) for name in cells]
+    if texts:
+        if all(map(_has_ordinals, cells.values())) and not all(places):
+            return "places"
+        if len(texts) < len(cells) and not any(places):
+            _refuse_columns(table, "hold text beside columns of numbers", texts, OTHER_TABLES)
+        return "orders"
+    if all(places) and all(place[1] for place in places if place):
+        return "orders"
+    may = "may be places (1 is best) or scores (the highest is best)"
+    may += f", or items of the places {quote_names(cells, 3)}" if all(places) else ""
+    choices = ("places", "scores", "orders")[: 3 if all(places) else 2]
+    raise InputError("layout", "numbers", may, str(table), choices={"layout": choices})
+
+
+def _refuse_doubtful(table: Table, cells: Iterable[str]) -> None:
+    """Raise for columns that may be something else than items."""
+    if doubtful := [name for name in cells if plain_name(name) in BESIDE or find_role(name)]:
+        _refuse_columns(table, "may be items, or something else", doubtful)
+
+
+def _refuse_columns(table: Table, what: str, columns: list[str], more: str = "") -> NoReturn:
+    hint = f"leave out columns that are not items, or none; rater= names that of raters. {more}"
+    table.refuse(
+        "ignore", listed := ",".join(columns), what, hint=hint, choices={"ignore": (listed, "")}
+    )
+
+
+def _read_places(meanings: Meanings, cells: dict[str, Coded], *, is_inferred: bool) -> _Listed:
+    """Items of each row, in the order of the columns of places."""
+    table, known = meanings.table, meanings.items or ()
+    places = {name: place[0] for name in cells if (place := parse_place(name))}
+    items = {label for column in cells.values() for label in column.labels}
+    if same := [name for name in cells if name in items and name not in places]:
+        table.refuse(
+            "columns", ", ".join(same), "names columns, and is in the ballots as well",
+            hint="add a header above the first ballot, such as 1,2,3 or rater,1,2,3",
         )  # fmt: skip
+    if places and len(places) < len(cells):
+        others = [name for name in cells if name not in places]
+        _refuse_columns(table, f"may be places, as {quote_names([*places], 3)} are", others)
+    if not places and is_inferred:
+        table.refuse(
+            "layout", ", ".join(cells), "names columns that are not places",
+            hint="layout='orders' reads them as places, the best on the left; columns of items "
+            f"must have numbers. {OTHER_TABLES}",
+        )  # fmt: skip
+    if not places and not (meanings.are_chosen or known):
+        _refuse_doubtful(table, cells)
+    if len({*places.values()}) < len(places):
+        table.refuse("layout", ", ".join(cells), "names a place twice")
+    for name, column in cells.items():
+        meanings.refuse_no_items(name, column.labels)
+    for label in sorted(items - {*known}):
+        if ">" in label or len(label.split("=")) > 1:
+            _refuse_several(table, label)
+    order = sorted(cells, key=lambda name: places.get(name, 0))
+    return _list_items([cells[name] for name in order], lambda text: [[text]])
 
-    def _split_cells(self) -> _Listed:
-        """Items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
-        ((name, cells),) = self.cells.items()
-        texts = [x for x in cells.labels if x]
-        sign = next((sign for sign in ">;" if any(sign in x for x in texts)), None)
-        ambiguous = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
-        if ambiguous and not {*ambiguous} <= {*(self._known or ())}:
-            self._refuse_cell(ambiguous[0])
 
-        def split(text: str) -> list[list[str]]:
-            parts = [x.strip() for x in text.split(sign)] if sign else [text]
-            return [[x.strip() for x in part.split("=")] for part in parts if part]
+def _refuse_several(table: Table, label: str) -> NoReturn:
+    table.refuse(
+        "items", short_repr(label), "may be one item, or several in one cell",
+        hint="name all items with items=, or write ballots in one column, such as tea > beer = "
+        "juice, or items in cells of their own",
+    )  # fmt: skip
 
-        for item in {x for text in texts for tie in split(text) for x in tie}:
-            if plain_name(item) in NO_ITEMS and item not in (self._known or ()):
-                refuse_cells(self._table, name, item, "an item, or none")
-        return _list_items([cells], split)
 
-    # ---- Numbers of items
+def _split_cells(
+    meanings: Meanings,
+    cells: dict[str, Coded],
+    *,
+    is_inferred: bool,  # noqa: ARG001
+) -> _Listed:
+    """Items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
+    ((name, column),) = cells.items()
+    texts = [x for x in column.labels if x]
+    sign = next((sign for sign in ">;" if any(sign in x for x in texts)), None)
+    ambiguous = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
+    if ambiguous and not {*ambiguous} <= {*(meanings.items or ())}:
+        _refuse_several(meanings.table, ambiguous[0])
 
-    def _read_numbers(self) -> NDArray[np.float64]:
-        columns = []
-        for name, cells in self.cells.items():
-            numbers, is_text = self._table.parse_numbers(cells)
-            if is_text.any() and self.layout == "places" and _has_ordinals(cells):
-                read = [parse_place(x) for x in cells.labels]
-                numbers = np.array([x[0] if x else np.nan for x in read])[cells.codes]
-            else:
-                rule = (
-                    f"{self.layout} must be numbers. Use ignore={name!r} to leave out a column "
-                    "that is not an item, and rater= to name the column of raters; if the cells "
-                    "are names in order, give layout='orders'"
-                )
-                self._checks.check_cells(is_text, name, cells, rule)
-            if self.layout == "places":
-                rule = "1 is the best place, and 0 or an empty cell means that it is not listed"
-                self._checks.check_cells((numbers < 0) | np.isinf(numbers), name, cells, rule)
-            columns.append(numbers)
-        return np.column_stack(columns)
+    def split(text: str) -> list[list[str]]:
+        parts = [x.strip() for x in text.split(sign)] if sign else [text]
+        return [[x.strip() for x in part.split("=")] for part in parts if part]
 
-    def _require_alike(self, numbers: NDArray[np.float64]) -> None:
-        """Raise for a column that is far from all others, or that has larger numbers than places.
-
-        Without it, all rows are 1, 2, …
-        """
-        n_columns = numbers.shape[1]
-        low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-        if np.isfinite(low).sum() < 3:
-            return
-        j, odd = int(np.nanargmax(high)), []
-        if self.layout == "places" and high[j] > n_columns:
-            odd = [j] if _are_places(np.delete(numbers, j, axis=1)) else []
-        if len(numbers) >= FEW_BALLOTS:
-            for j in (int(np.nanargmax(low)), int(np.nanargmin(high))):
-                least, most = np.nanmin(np.delete(low, j)), np.nanmax(np.delete(high, j))
-                odd += [j] if max(low[j] - most, least - high[j]) > most - least else []
-        if odd:
-            what = "has numbers unlike all other columns: it may be an item, or something else"
-            self._refuse(what, [[*self.cells][odd[0]]])
+    meanings.refuse_no_items(name, [x for text in texts for tie in split(text) for x in tie])
+    return _list_items([column], split)
 
 
 def _list_items(columns: list[Coded], split: Callable[[str], list[list[str]]]) -> _Listed:
@@ -431,22 +356,56 @@ def _list_items(columns: list[Coded], split: Callable[[str], list[list[str]]]) -
     rows, codes, values = [], [], []
     for j, column in enumerate(columns):
         # The items of each label one after another, with their places.
-        items, places, sizes = array("q"), array("q"), array("q")
-        for text in column.labels:
-            ties = split(text) if text else []
-            for k, tie in enumerate(ties):
-                items.extend(number.setdefault(x, len(number)) for x in tie)
-                places.extend([j + k] * len(tie))
-            sizes.append(sum(map(len, ties)))
-        per_label = np.array(sizes)
-        n_listed = per_label[column.codes]
-        begins = (np.cumsum(per_label) - per_label)[column.codes]
+        ties = [split(text) if text else [] for text in column.labels]
+        sizes = np.array([sum(map(len, each)) for each in ties])
+        listed = [(x, j + k) for each in ties for k, tie in enumerate(each) for x in tie]
+        items = np.array([number.setdefault(x, len(number)) for x, _ in listed], np.int64)
+        places = np.array([place for _, place in listed], float)
+        n_listed = sizes[column.codes]
+        begins = (np.cumsum(sizes) - sizes)[column.codes]
         gather = np.repeat(begins, n_listed) + count_places(row_starts(n_listed))
         rows.append(np.repeat(np.arange(n_listed.size), n_listed))
-        codes.append(np.array(items)[gather])
-        values.append(np.array(places, float)[gather])
+        codes.append(items[gather])
+        values.append(places[gather])
     row = np.concatenate(rows)
     return _Listed(row, row, np.concatenate(codes), [*number], np.concatenate(values))
+
+
+def _read_item(
+    table: Table, name: str, cells: Coded, layout: str, checks: RowChecks
+) -> NDArray[np.float64]:
+    """Places or scores of an item."""
+    numbers, is_text = table.parse_numbers(cells)
+    if is_text.any() and layout == "places" and _has_ordinals(cells):
+        read = [parse_place(x) for x in cells.labels]
+        return np.array([x[0] if x else np.nan for x in read])[cells.codes]
+    rule = (
+        f"{layout} must be numbers. Use ignore={name!r} to leave out a column that is not an item, "
+        "and rater= to name the column of raters; if the cells are names in order, give "
+        "layout='orders'"
+    )
+    checks.check_cells(is_text, name, cells, rule)
+    if layout == "places":
+        rule = "1 is the best place, and 0 or an empty cell means that it is not listed"
+        checks.check_cells((numbers < 0) | np.isinf(numbers), name, cells, rule)
+    return numbers
+
+
+def _require_alike(
+    table: Table, cells: dict[str, Coded], numbers: NDArray[np.float64], layout: str
+) -> None:
+    """Raise for a column of numbers that is far from all others."""
+    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    if np.isfinite(low).sum() < 3 or len(numbers) < (2 if layout == "places" else FEW_BALLOTS):
+        return
+    for j in map(int, (np.nanargmax(low), np.nanargmin(high))):
+        least, most = np.nanmin(np.delete(low, j)), np.nanmax(np.delete(high, j))
+        if max(low[j] - most, least - high[j]) > most - least:
+            what = "has numbers unlike all other columns: it may be an item, or something else"
+            _refuse_columns(table, what, [[*cells][j]])
+
+
+# ---- Numbers of items
 
 
 def _take_listed(
@@ -472,10 +431,10 @@ def _take_listed(
             for which in (numbers == 0, numbers == 1, np.ones(numbers.size))
         )
         if layout == "places" and n.size and np.all(((zeros == 1) & (ones > 0))[n > 0]):
-            raise InputError(
+            table.refuse(
                 "missing", "0", "may be the best place, or an item that is not listed",
-                where=str(table), hint="give missing='0' if such items are not listed; otherwise "
-                "count places from 1",
+                hint="count places from 1, or say that such items are not listed",
+                choices={"missing": "0"},
             )  # fmt: skip
     is_listed = numbers > 0 if layout == "places" else ~np.isnan(numbers)
     sign = 1 if layout == "places" else -1
@@ -488,16 +447,13 @@ def _refuse_codes(table: Table, listed: _Listed, column: str | None) -> None:
     values = np.unique(numbers[np.isfinite(numbers)])
     is_code = np.isin(values, CODES)
     rest = values[~is_code]
-    for code in values[is_code]:
-        top = rest.max(initial=0.0)
-        is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
-        if rest.size and is_odd:
+    for code in values[is_code] if rest.size else ():
+        if rest.min() >= 0 if code < 0 else CODE_RATIO * rest.max() < code:
             i = int(np.argmax(numbers == code))
             name = column or listed.labels[listed.codes[i]]
-            raise InputError(
+            table.refuse(
                 "missing", f"{code:g}", f"in {name!r} may be a number or a missing value",
-                where=table.where(int(listed.rows[i])),
-                hint=f"give missing='{code:g}', or missing='' if all are numbers",
+                int(listed.rows[i]), choices={"missing": (f"{code:g}", "")},
             )  # fmt: skip
 
 
@@ -512,43 +468,3 @@ def _are_row_numbers(name: str, cells: Coded) -> bool:
         return False
     numbers = [*map(str, range(len(cells.codes) + 1))]
     return cells.expand().tolist() in (numbers[:-1], numbers[1:])
-
-
-def _are_places(numbers: NDArray[np.float64]) -> bool:
-    """Whether each row has the numbers 1, 2, … and otherwise zeros or empty cells."""
-    places = np.sort(np.where(numbers > 0, numbers, np.inf), axis=1)
-    counted = np.isin(places, np.inf) | (places == np.arange(1, numbers.shape[1] + 1))
-    return bool(counted.all() and not np.any(numbers < 0))
-
-
-def _read_long(
-    table: Table,
-    item: str,
-    value: str,
-    layout: str,
-    known: tuple[str, ...] | None,
-    checks: RowChecks,
-    labels: dict[str, Coded],
-) -> _Listed:
-    """Ballots with one row for each item of a rater, and its place or score."""
-    if layout == "orders":
-        raise InputError(
-            "layout", layout, f"does not suit one row per item, {item!r}", where=str(table)
-        )
-    if not labels:
-        raise InputError(
-            "rater", ", ".join(table.columns), "must name one of the columns", where=str(table),
-            hint=f"each row has one item, {item!r}, and its {value!r}: rater= or target= say which "
-            "rows are one ranking",
-        )  # fmt: skip
-    items, cells = table.read_coded(item, value)
-    refuse_no_items(table, item, items, {*(known or ())})
-    numbers, is_text = table.parse_numbers(cells)
-    checks.check_cells(is_text | np.isinf(numbers), value, cells, "expected a number")
-    checks.check(items.is_empty, lambda _: f"{item!r} is empty")
-    if layout == "places":
-        checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
-    group = number_rows([each.codes for each in labels.values()], numbers.size)
-    # Ballots are in the order in which they begin.
-    begins = find_first(group)[group]
-    return _Listed(begins, np.arange(numbers.size), items.codes, items.labels, numbers)

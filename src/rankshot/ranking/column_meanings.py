@@ -1,4 +1,4 @@
-"""What the columns of a table mean: one table of names, and the one place that asks.
+"""What the columns of votes or ballots mean: one table of roles, and one place that asks.
 
 A column that is named, or that has one clear meaning, is used. One that may mean two things is an
 `InputError` with the option for each meaning and the one that leaves the column out. `Reading`
@@ -15,62 +15,95 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from rankshot.core.columns import Coded, Table, plain_name
-from rankshot.core.errors import InputError, quote_names
 from rankshot.core.tables import find_column
+from rankshot.core.validation import as_names
 
+
+class Role(NamedTuple):
+    """What a column may mean, and the names by which it is recognised.
+
+    Attributes
+    ----------
+    tables : {"votes", "ballots", "both"}
+        The tables that have such a column.
+    names : tuple of str
+        Its usual names; the first that occurs is used.
+    words : str
+        A column has the role if its name consists of these words and `FILLERS`, one of these at
+        least: ``judge_model``, ``evaluationSessionId``, ``userid``, ``is_tie``.
+    perhaps : str
+        Words of names that may have the role, or be something else.
+    """
+
+    tables: str = "both"
+    names: tuple[str, ...] = ()
+    words: str = ""
+    perhaps: str = ""
+
+
+NAMED = (
+    "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",
+)  # fmt: skip
+"""What tables call an item."""
 ROLES = {
-    "tie": {"tie", "ties", "tied", "draw", "drawn", "draws", "equal", "stalemate"},
-    "weight": {"weight", "weights"},
-    "count": {"count", "counts", "freq", "frequency"},
-    "target": {"target"},
-    "rater": {
-        "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
-        "reviewer", "evaluator", "assessor", "labeler", "labeller", "session", "turker", "person",
-        "coder", "grader", "expert", "juror", "panelist", "tester", "referee", "examiner", "scorer",
-        "critic", "prolific", "mturk", "rated", "judged", "by", "annotated", "labeled", "voted",
-        "evaluated", "submitted", "worked", "ip", "visitor", "customer", "student", "ranker",
-        "elector", "ballot", "moderator", "contributor",
-    },
-    "cluster": {
-        "prompt", "question", "query", "instruction", "conversation", "dialogue", "dialog",
-    },
-    "time": {"time", "timestamp", "date", "datetime", "tstamp", "created", "at", "updated"},
-}  # fmt: skip
-"""The words of the names of columns. A name has a role if it consists of these words and `FILLERS`,
-one of these at least: ``judge_model``, ``evaluationSessionId``, ``userid``, ``is_tie``."""
-PERHAPS = {
-    "count": {
-        "n", "num", "number", "times", "votes", "total", "cnt", "occurrences", "repeats", "copies",
-        "repetitions", "multiplicity", "observations", "len",
-    },
-    "rater": {
-        "subject", "model", "llm", "email", "uid", "uuid", "hash", "pid", "human", "annotation",
-        "who", "member", "client", "account", "author", "source", "device", "cookie", "fingerprint",
-        "anon", "crowd", "turk", "assignment", "employee", "doctor", "teacher", "physician",
-        "clinician",
-    },
-    "cluster": {
-        "task", "qid", "item", "example", "sample", "input", "conv", "thread", "case", "doc",
-        "document", "scenario", "problem", "stimulus", "trial",
-    },
-}  # fmt: skip
-"""Words of names that may have a role, or be something else."""
-FILLERS = {
-    "id", "ids", "name", "no", "nr", "number", "num", "code", "key", "uuid", "hash", "uid", "pid",
-    "index", "model", "llm", "human", "anonymous", "annotation", "evaluation", "crowd", "hit", "is",
-    "was", "the", "of", "vote", "address", "hashed", "mail", "email", "text", "created",
-}  # fmt: skip
+    "a": Role("votes"),
+    "b": Role("votes"),
+    "winner": Role("votes", ("winner",)),
+    "loser": Role("votes", ("loser",)),
+    "tie": Role("votes", words="tie ties tied draw drawn draws equal stalemate"),
+    "category": Role("votes"),
+    "id": Role("votes", ("id", "vote_id", "battle_id")),
+    "item": Role("ballots", (*NAMED, "alternative", "product", "item_name", "item_id")),
+    "rank": Role("ballots", ("rank", "place", "position", "ranking")),
+    "score": Role("ballots", ("score", "rating", "points", "grade")),
+    "target": Role("ballots", words="target"),
+    "weight": Role(words="weight weights"),
+    "count": Role(
+        words="count counts freq frequency",
+        perhaps="n num number times votes total cnt occurrences repeats copies repetitions "
+        "multiplicity observations len",
+    ),
+    "rater": Role(
+        names=("response_id",),
+        words="rater judge voter annotator user worker participant respondent reviewer evaluator "
+        "assessor labeler labeller session turker person coder grader expert juror panelist tester "
+        "referee examiner scorer critic prolific mturk rated judged by annotated labeled voted "
+        "evaluated submitted worked ip visitor customer student ranker elector ballot moderator "
+        "contributor",
+        perhaps="subject model llm email uid uuid hash pid human annotation who member client "
+        "account author source device cookie fingerprint anon crowd turk assignment employee "
+        "doctor teacher physician clinician",
+    ),
+    "cluster": Role(
+        "votes",
+        words="prompt question query instruction conversation dialogue dialog",
+        perhaps="task qid item example sample input conv thread case doc document scenario problem "
+        "stimulus trial",
+    ),
+    "time": Role("neither", words="time timestamp date datetime tstamp created at updated"),
+}
+FILLERS = (
+    "id ids name no nr number num code key uuid hash uid pid index model llm human anonymous "
+    "annotation evaluation crowd hit is was the of vote address hashed mail email text created"
+)
 FEW_CLUSTERS = 10
 """So few prompts may be categories; more are clusters without being named."""
+NO_ITEMS = {
+    "overvote", "undervote", "skipped", "skippedranking", "exhausted", "novote", "blank", "writein",
+    "noanswer", "notapplicable", "dontknow", "abstain", "abstained", "abstention", "invalid",
+    "nowinner", "nopreference", "unsure", "undecided",
+}  # fmt: skip
+"""What stands in ballots in place of an item, as `plain_name` writes it."""
 
 
 @cache
-def _compile(role: str, *, is_sure: bool) -> re.Pattern[str]:
-    own, fillers = ("|".join(x) for x in ((ROLES if is_sure else PERHAPS)[role], FILLERS))
-    return re.compile(f"(?:{fillers})*(?:{own})(?:{own}|{fillers})*")
+def _has_words(words: str, name: str) -> bool:
+    """Whether a name consists of these words, at least one of them, and fillers."""
+    own, fillers = ("|".join(text.split()) for text in (words, FILLERS))
+    pattern = f"(?:{fillers})*(?:{own})(?:{own}|{fillers})*"
+    return bool(words and re.fullmatch(pattern, plain_name(name)))
 
 
-@cache
 def find_role(name: str) -> str | None:
     """Return the role that the name of a column has in any table.
 
@@ -79,12 +112,7 @@ def find_role(name: str) -> str | None:
     >>> [find_role(name) for name in ("judge_model", "promptId", "is_tie", "user_language")]
     ['rater', 'cluster', 'tie', None]
     """
-    letters = plain_name(name)
-    return next((x for x in ROLES if _compile(x, is_sure=True).fullmatch(letters)), None)
-
-
-def _may_have(role: str, name: str) -> bool:
-    return role in PERHAPS and bool(_compile(role, is_sure=False).fullmatch(plain_name(name)))
+    return next((role for role, each in ROLES.items() if _has_words(each.words, name)), None)
 
 
 class Reading(NamedTuple):
@@ -124,6 +152,8 @@ class Meanings:
         The column of each role that the caller named.
     ignore : list of str, optional
         Columns that are not used, or None if the caller did not name any.
+    items : iterable of names, optional
+        All items, if the caller listed them.
     is_complete : bool
         Whether the caller named all columns that are used: nothing is guessed.
     """
@@ -133,11 +163,13 @@ class Meanings:
         table: Table,
         named: Mapping[str, str | None],
         ignore: list[str] | None = None,
+        items: Iterable[object] | None = None,
         *,
         is_complete: bool = False,
     ) -> None:
         self.table, self.is_complete = table, is_complete
         self.named = {role: name for role, name in named.items() if name}
+        self.items = None if items is None else as_names(items)
         self.ignored = {*(ignore or ())}
         self.is_all_used, self.are_chosen = ignore == [], ignore is not None or is_complete
         for name in (*self.ignored, *self.named.values()):
@@ -149,11 +181,10 @@ class Meanings:
         self.used[column] = role
         return column
 
-    def finish(self, layout: str, more: Mapping[str, str] | None = None) -> Reading:
-        """Return which columns were used, and which were not; ``more`` are used as well."""
+    def finish(self, layout: str) -> Reading:
+        """Return which columns were used, and which were not."""
         columns = [name for name in self.table.columns if name]
-        every = {**self.used, **(more or {})}
-        used = {name: every[name] for name in columns if name in every}
+        used = {name: self.used[name] for name in columns if name in self.used}
         return Reading(layout, used, tuple(name for name in columns if name not in used))
 
     def free(self) -> list[str]:
@@ -161,13 +192,29 @@ class Meanings:
         taken = {*self.named.values(), *self.used, *self.ignored}
         return [name for name in self.table.columns if name not in taken]
 
-    def find(self, role: str, further: Iterable[str] = ()) -> str | None:
-        """Return the column of a role, named or clear; None if there is none."""
+    def list_named(self, names: Iterable[str]) -> list[str]:
+        """Return the free columns with one of these names, in the order of the names."""
+        free = () if self.is_complete else self.free()
+        return [column for column in self.table.find(names) if column in free]
+
+    def match(self, role: str, *further: str) -> list[str]:
+        """Return the column that was named for a role, or those whose names have it."""
         if role in self.named or self.is_complete:
-            return self.use(self.named[role], role) if role in self.named else None
-        free = self.free()
-        found = [name for name in free if find_role(name) == role]
-        found = found or [name for name in free if plain_name(name) in {*map(plain_name, further)}]
+            return [self.named[role]] if role in self.named else []
+        found = [name for name in self.free() if find_role(name) == role]
+        for usual in (*ROLES[role].names, *further):
+            found = found or self.list_named([usual])
+        return found
+
+    def find(self, role: str, *further: str, is_sure: bool = False) -> str | None:
+        """Use the column of a role, named or clear; None if there is none.
+
+        ``further`` are more of its usual names. With ``is_sure``, columns that may have the role,
+        or be something else, are not asked for.
+        """
+        found = self.match(role, *further)
+        if role in self.named or self.is_complete:
+            return self.use(found[0], role) if found else None
         if len(found) > 1 and role in {"rater", "cluster"}:
             found = self._leave_out_alike(found)
         if len(found) > 1:
@@ -177,36 +224,30 @@ class Meanings:
             if 1 < n < FEW_CLUSTERS:
                 self.ask(role, found, "category")
             found = found if n > 1 else []
-        for name in free if not found else ():
-            if _may_have(role, name) and self._may_be(role, name):
+        for name in self.free() if not found and not is_sure else ():
+            if _has_words(ROLES[role].perhaps, name) and self._may_be(role, name):
                 self.ask(role, [name])
         return self.use(found[0], role) if found else None
-
-    def find_one(self, names: Iterable[str], role: str) -> str | None:
-        """Return the named column of a role, or that with the first of these names."""
-        if role in self.named:
-            return self.use(self.named[role], role)
-        for name in names:
-            if len(same := self.list_named([name])) > 1:
-                self.ask(role, same)
-            if same:
-                return self.use(same[0], role)
-        return None
-
-    def list_named(self, names: Iterable[str]) -> list[str]:
-        """Return the free columns with one of these names, in the order of the names."""
-        free = () if self.is_complete else self.free()
-        return [column for column in self.table.find(names) if column in free]
 
     def ask(self, role: str, columns: list[str], *or_else: str) -> NoReturn:
         """Raise for columns that may have a role, or another one."""
         may = "may be the one" if len(columns) == 1 else "may all be the one"
         others = "".join(f", a {other}" for other in or_else)
-        choices = {role: tuple(columns), **dict.fromkeys(or_else, columns[0])}
-        raise InputError(
-            role, ", ".join(columns), f"{may}{others}, or something else", where=str(self.table),
+        choices: dict[str, object] = {role: tuple(columns), **dict.fromkeys(or_else, columns[0])}
+        self.table.refuse(
+            role, ", ".join(columns), f"{may}{others}, or something else",
             choices={**choices, "ignore": ",".join(columns)},
         )  # fmt: skip
+
+    def refuse_no_items(self, column: str, labels: Iterable[str]) -> None:
+        """Raise for words such as "over vote" among items that the caller did not list."""
+        for label in labels:
+            if plain_name(label) in NO_ITEMS and label not in (self.items or ()):
+                self.table.refuse(
+                    "missing", label, f"stands in the column {column!r}, and may be an item, or "
+                    "none", hint="if it is an item, list all items with items=",
+                    choices={"missing": label},
+                )  # fmt: skip
 
     def _leave_out_alike(self, names: list[str]) -> list[str]:
         """Leave out columns that say no more than another: constant, unique or with equal parts."""
@@ -237,28 +278,3 @@ class Meanings:
 def _count(column: Coded) -> int:
     """Return the number of different texts in a column."""
     return int(np.unique(column.codes).size)
-
-
-def refuse_cells(table: Table, column: str, odd: str, what: str) -> NoReturn:
-    """Raise for a text in a column of items that may not be an item."""
-    raise InputError(
-        "missing", odd, f"stands in the column {quote_names([column])}, and may be {what}",
-        where=str(table),
-        hint="if it is an item, list all items with items=; if not, leave it out",
-        choices={"missing": odd},
-    )  # fmt: skip
-
-
-NO_ITEMS = {
-    "overvote", "undervote", "skipped", "skippedranking", "exhausted", "novote", "blank", "writein",
-    "noanswer", "notapplicable", "dontknow", "abstain", "abstained", "abstention", "invalid",
-    "nowinner", "nopreference", "unsure", "undecided",
-}  # fmt: skip
-"""What stands in ballots in place of an item, as `plain_name` writes it."""
-
-
-def refuse_no_items(table: Table, column: str, cells: Coded, known: set[str]) -> None:
-    """Raise for words such as "over vote" among items that the caller did not list."""
-    for label in cells.labels:
-        if plain_name(label) in NO_ITEMS and label not in known:
-            refuse_cells(table, column, label, "an item, or none")

@@ -200,18 +200,16 @@ def read_source(
     table = open_table(source, read_missing(missing), on_error)
     of_votes = {*named} & VOTE_ARGUMENTS or outcomes or covariates
     roles = {**named, "cluster": beside["cluster"]}
-    found = Meanings(table, roles, ignored, is_complete=columns is not None)
+    found = Meanings(table, roles, ignored, items, is_complete=columns is not None)
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
         more = {name: named[name] for name in {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS}
         _refuse_unused(more, "applies to ballots, but these are votes", str(table))
         if layout not in {None, "votes"}:
             rule = f"applies to votes, not to layout={layout!r}"
             _refuse_unused({**named, "outcomes": outcomes, **beside}, rule, str(table))
-        return read_votes(found, items, outcomes, covariates, has_cluster=bool(cluster))
+        return read_votes(found, outcomes, covariates, has_cluster=bool(cluster))
     _refuse_unused(beside, "must be of a table of votes between two items", str(table))
-    rankings, reading = read_ballots(
-        found, items, kind or "top", layout, has_missing=missing is not None
-    )
+    rankings, reading = read_ballots(found, kind or "top", layout, has_missing=missing is not None)
     return Votes(rankings, reading=reading)
 
 

@@ -11,15 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.columns import Coded, RowChecks, Table, plain_name
-from rankshot.core.errors import (
-    InputError,
-    format_count,
-    quote_names,
-    short_repr,
-    suggest_item,
-)
-from rankshot.core.validation import as_names, require_choice
-from rankshot.ranking.column_meanings import Meanings, Reading, refuse_no_items
+from rankshot.core.errors import InputError, format_count, quote_names, suggest_item
+from rankshot.core.validation import require_choice
+from rankshot.ranking.column_meanings import NAMED, Meanings, Reading
 from rankshot.ranking.construction import (
     distinct_values,
     find_first,
@@ -32,9 +26,6 @@ from rankshot.ranking.rankings import Rankings, are_votes
 Floats = NDArray[np.float64]
 POSITION = "position"
 """The covariate 1 of every vote: what it is worth to be the first of the two."""
-NAMED = (
-    "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",
-)  # fmt: skip
 SIDES = (
     *((f"{name}_{a}", f"{name}_{b}") for name in NAMED for a, b in ("ab", "12")),
     *(("a", "b"), ("left", "right"), ("first", "second"), ("white", "black")),
@@ -43,7 +34,6 @@ SIDES = (
 WINNERS = ("outcome", "result", "preference", "preferred", "choice", "vote", "verdict")
 """The usual names of the column of the winner, besides ``winner`` itself."""
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
-IDS = ("id", "vote_id", "battle_id")
 FIRST, SECOND, TIE = 0, 1, 2
 OUTCOMES = {
     **dict.fromkeys(("model_a", "a", "left", "first", "assistant_a", "response_a"), FIRST),
@@ -70,7 +60,6 @@ READINGS: tuple[tuple[str, dict[float, int]], ...] = (
 )
 """What numbers in place of the winner mean: which of the two items won, counted from 0 or from 1 or
 from left to right, or what the first item scored. The third and the last need a -1."""
-ROLES = ("a", "b", "winner", "loser", "tie", "rater", "category", "weight", "count", "id")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,46 +176,41 @@ class _Columns(NamedTuple):
 
 def _find_columns(found: Meanings) -> _Columns:
     table, named = found.table, found.named
-    a, b, winner, loser = (named.get(role) for role in ROLES[:4])
-    guesses = not found.is_complete
-    pairs = [pair for pair in _find_sides(table) if guesses and not {*pair} & found.ignored]
-    if a is None and b is None and loser is None:
-        if len(pairs) > 1:
-            options = " or ".join(f"a={pair[0]!r}, b={pair[1]!r}" for pair in pairs)
-            raise InputError(
-                "a", " or ".join(quote_names(pair) for pair in pairs), "may be the two items",
-                where=str(table), hint=f"choose with {options}",
-            )  # fmt: skip
-        if not pairs:
-            loser = found.find_one(["loser"], "loser")
-    winner = winner or found.find_one(["winner"], "winner")
+    sides = [] if found.is_complete else _find_sides(table)
+    pairs = [pair for pair in sides if not {*pair} & found.ignored]
+    is_open = named.keys().isdisjoint(("a", "b", "loser"))
+    if is_open and len(pairs) > 1:
+        options = [f"a={a!r}, b={b!r}" for a, b in pairs]
+        rule = f"may be the two items: choose with {' or '.join(options)}"
+        table.refuse("a", " or ".join(map(quote_names, pairs)), rule)
+    loser = found.find("loser") if "loser" in named or (is_open and not pairs) else None
+    told = found.find("winner")
+    marks = [] if told or loser else found.list_named(ONE_HOT)
     others = found.list_named(WINNERS)
-    marks = [] if winner or loser or not guesses else found.list_named(ONE_HOT)
-    result = None
-    if loser and guesses:
+    tie = None
+    if loser:
         # Beside winner and loser, a result can only say which votes are ties.
         others += found.list_named(("status", "decision"))
-        result = next((name for name in others if _has_ties(found, name)), None)
-    elif not winner and not marks and others:
+        tie = next((found.use(name, "tie") for name in others if _has_ties(found, name)), None)
+    elif not told and not marks and others:
         if len(others) > 1:
             found.ask("winner", others)
-        winner = found.use(others[0], "winner")
+        told = found.use(others[0], "winner")
     first, second = pairs[0] if pairs else (None, None)
-    first, second = (winner, loser) if loser else (a or first, b or second)
-    told = None if loser or marks else winner
-    if first is None or second is None or (told is None and not loser and not marks):
+    first, second = (told, loser) if loser else (named.get("a", first), named.get("b", second))
+    if first is None or second is None or not (told or marks):
         missing = "a" if first is None and not loser else "b" if second is None else "winner"
-        raise InputError(
-            missing, ", ".join(table.columns), "must name one of the columns", where=str(table),
+        table.refuse(
+            missing, ", ".join(table.columns), "must name one of the columns",
             hint="votes between two items have the columns a=, b= and winner=, or winner= and "
             "loser=",
         )  # fmt: skip
-    for name in (first, second) if not loser else ():
+    for name in () if loser else (first, second):
         found.use(name, "item")
-    for name in [told] if told else marks:
+    for name in marks:
         found.use(name, "winner")
-    tie = found.use(result, "tie") if result else found.find("tie") if not marks else None
-    return _Columns(first, second, told, tie, marks)
+    tie = tie or (None if marks else found.find("tie"))
+    return _Columns(first, second, None if loser else told, tie, marks)
 
 
 def _has_ties(found: Meanings, name: str) -> bool:
@@ -240,7 +224,6 @@ def _has_ties(found: Meanings, name: str) -> bool:
 
 def read_votes(
     found: Meanings,
-    items: Iterable[object] | None,
     outcomes: str | None,
     covariates: Iterable[str] = (),
     *,
@@ -254,18 +237,16 @@ def read_votes(
     pair_of = {name: _find_covariate(table, name) for name in covariates}
     found.ignored |= {x for pair in pair_of.values() for x in pair}
     columns = first, second, told, tie, marks = _find_columns(found)
-    rater = found.find("rater", ["response_id"])
-    category = found.find_one((), "category")
+    rater, category = found.find("rater"), found.find("category")
     weight, count = found.find("weight"), found.find("count")
-    id_column = found.find_one(IDS, "id")
+    id_column = found.find("id")
     prompt = found.find("cluster") if has_cluster else None
     wanted = [x for x in (first, second, told, tie, *marks, rater, category, prompt) if x]
     read = dict(zip(wanted, table.read_coded(*wanted), strict=True))
     checks = RowChecks(table, read[first].codes.size)
-    known = None if items is None else as_names(items)
     for name in (first, second):
         checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
-        refuse_no_items(table, name, read[name], {*(known or ())})
+        found.refuse_no_items(name, read[name].labels)
     labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
     number = {label: i for i, label in enumerate(labels)}
     pair = [
@@ -273,18 +254,21 @@ def read_votes(
         for side in (first, second)
     ]
     checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
-    if known:
+    if found.items:
         n = checks.kept.size
-        check_known(labels, np.concatenate(pair), np.tile(np.arange(n), 2), known, checks)
+        check_known(labels, np.concatenate(pair), np.tile(np.arange(n), 2), found.items, checks)
     outcome = _read_outcomes(table, columns, read, pair, number, outcomes, checks)
-    beside = [read[name].codes for name in (rater, category) if name]
-    _check_copies(table, id_column, "id" in found.named, [*pair, outcome, *beside], checks)
+    if id_column:
+        # An id that the caller did not name may be that of a prompt.
+        same: list[NDArray[Any]] = [*pair, outcome]
+        same += [read[name].codes for name in (rater, category) if name]
+        _check_copies(table, id_column, [] if "id" in found.named else same, checks)
     weights = read_weights(table, weight, count, checks)
     rows = checks.finish()
     # Without a copy if all rows are left.
     some = rows if rows.size < checks.kept.size else slice(None)
     both = np.stack(pair, axis=1)[some].ravel()
-    names, codes = number_items(labels, both, known, lambda i: table.where(rows[i // 2]))
+    names, codes = number_items(labels, both, found.items, lambda i: table.where(rows[i // 2]))
     left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
     lost = outcome[some] == SECOND
     entries = stack_pairs(
@@ -298,9 +282,10 @@ def read_votes(
     shape = np.full(rows.size, 2), np.ones(rows.size, bool), weights[some]
     rankings = Rankings(names, *entries, *shape, where, nobody, who)
     X = _read_covariates(table, pair_of, rows, rankings.codes[::2] == left)
-    used = {x: f"covariate {name}" for name, own in pair_of.items() for x in own}
-    reading = found.finish("votes", used)
-    return Votes(rankings, X, tuple(pair_of), which if prompt else None, reading)
+    for name, own in pair_of.items():
+        found.used |= dict.fromkeys(own, f"covariate {name}")
+    clusters = which if prompt else None
+    return Votes(rankings, X, tuple(pair_of), clusters, found.finish("votes"))
 
 
 def _read_covariates(
@@ -323,12 +308,13 @@ def _find_covariate(table: Table, name: str) -> list[str]:
         return [name]
     if {*pair} <= {*table.columns}:
         return pair
-    if name == POSITION:
-        return []
-    raise InputError(
-        "covariates", name, f"is no column, nor are {quote_names(pair)}", where=str(table),
-        hint=f"the columns are {quote_names(table.columns)}",
-    )  # fmt: skip
+    if name != POSITION:
+        rule = f"is no column, nor are {quote_names(pair)}"
+        table.refuse("covariates", name, rule, hint=f"the columns are {quote_names(table.columns)}")
+    return []
+
+
+# ---- Who won
 
 
 def _read_outcomes(
@@ -351,15 +337,90 @@ def _read_outcomes(
     if tie:
         is_tied = _find_ties(read[tie], tie, checks)
     if told:
+        column = read[told]
         advice = "write 'tie' for a tie, or skip it: on_error='skip'"
-        checks.check(read[told].is_empty & ~is_tied, lambda _: f"{told!r} is empty: {advice}")
-        outcome = _find_outcomes(
-            table, told, read[told], (first, second), pair, number, how, checks, is_tied
-        )
+        checks.check(column.is_empty & ~is_tied, lambda _: f"{told!r} is empty: {advice}")
+        items = np.array([number.get(label, -1) for label in column.labels], np.int32)[column.codes]
+        by_name = np.select([items == pair[0], items == pair[1]], [FIRST, SECOND], -1)
+        readings = _list_readings(table, column, by_name, (first, second))
+        outcome = _choose_reading(table, told, column, readings, how, checks.kept & ~is_tied)
+        rule = f"expected the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
+        checks.check_cells((outcome < 0) & ~is_tied, told, column, rule)
     elif not tie:
-        _refuse_tie_words(read[first], read[second], first, table)
+        # A word for a tie among winners.
+        ties = [x for x in read[first].labels if WORDS.get(x.lower()) == TIE]
+        if odd := [label for label in ties if label not in read[second].labels]:
+            row = int(np.argmax(read[first].codes == read[first].labels.index(odd[0])))
+            table.refuse(
+                "winner", odd[0], f"in {first!r} is a tie and not an item", row,
+                hint="give the columns of the two items (a=, b=) and of the outcome (winner=), and "
+                "not loser=",
+            )  # fmt: skip
     outcome[is_tied] = TIE
     return outcome
+
+
+def _list_readings(
+    table: Table, column: Coded, by_name: NDArray[np.int_], sides: tuple[str, str]
+) -> list[tuple[str, NDArray[np.int8]]]:
+    """What the cells of the winner may mean: each way to read them, and the outcomes, or -1."""
+    codes, labels = column
+    parsed = table.parse_numbers(Coded(np.arange(len(labels), dtype=np.int32), labels))[0]
+    numbers = [TRUTHS.get(x.lower(), y) for x, y in zip(labels, parsed.tolist(), strict=True)]
+    known = WORDS | {plain_name(side): i for i, side in enumerate(sides)}
+    words = [WORDS.get(label.lower(), known.get(plain_name(label), -1)) for label in labels]
+    words = [-1 if np.isfinite(x) else word for x, word in zip(numbers, words, strict=True)]
+    ties = [word if word == TIE else -1 for word in words]
+
+    def read(meanings: list[int]) -> NDArray[np.int8]:
+        return np.array(meanings, np.int8)[codes]
+
+    readings = [("name", np.where(by_name >= 0, by_name, read(ties))), ("side", read(words))]
+    own = {x for x in numbers if np.isfinite(x)}
+    for how, meaning in READINGS:
+        if own and own <= {*meaning} and (-1 in own or -1 not in meaning):
+            cells = zip(numbers, ties, strict=True)
+            readings.append((how, read([meaning.get(x, tie) for x, tie in cells])))
+    return readings
+
+
+def _choose_reading(
+    table: Table,
+    name: str,
+    column: Coded,
+    readings: list[tuple[str, NDArray[np.int8]]],
+    how: str | None,
+    rows: NDArray[np.bool_],
+) -> NDArray[np.int8]:
+    """Return the outcomes by the reading that explains all rows; raise if two differ.
+
+    Names and sides may be mixed. Rows that no reading explains have the outcome -1.
+    """
+    if how is not None:
+        require_choice("outcomes", how, ("name", "side", "index", "score"))
+        readings = [each for each in readings if each[0] == how]
+    explained = rows & np.any([outcome >= 0 for _, outcome in readings] or [~rows], axis=0)
+    whole = [each for each in readings if np.all(each[1][explained] >= 0)]
+    if how is None and whole and whole[0][0] == "name":
+        # Names in all rows are not the scores of the first item.
+        whole = [each for each in whole if each[0] != "score"]
+    some = whole or readings[:2]
+    if how is None and some[0][0] != "name":
+        some = [readings[0], *some]
+    merged = np.full(rows.size, -1, np.int8)
+    for _, outcome in some:
+        differs = explained & (merged >= 0) & (outcome >= 0) & (outcome != merged)
+        if differs.any():
+            row = int(np.argmax(differs))
+            options = dict.fromkeys(each for each, outcome in some if outcome[row] >= 0)
+            table.refuse(
+                "outcomes", column.text(row), f"in {name!r} may mean either item: the one of this "
+                "name (name), on this side (side) or with this number (index), or the one that "
+                "this score of the first item makes the winner (score)", row,
+                hint="write names of items", choices={"outcomes": tuple(options)},
+            )  # fmt: skip
+        merged = np.where(merged >= 0, merged, outcome)
+    return merged
 
 
 def check_known(
@@ -393,95 +454,6 @@ def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]
     return np.asarray(found == TIE)
 
 
-def _find_outcomes(
-    table: Table,
-    name: str,
-    column: Coded,
-    sides: tuple[str, str],
-    pair: list[NDArray[np.int32]],
-    number: dict[str, int],
-    how: str | None,
-    checks: RowChecks,
-    is_tied: NDArray[np.bool_],
-) -> NDArray[np.int8]:
-    """Return the outcome of each row: by the name of an item of the row, or a word or a number."""
-    if how is not None:
-        require_choice("outcomes", how, ("name", "side", "index", "score"))
-    codes, labels = column
-    items = np.array([number.get(label, -1) for label in labels], np.int32)
-    by_name = np.full(codes.size, -1, np.int8)
-    if items.max(initial=-1) >= 0 and how in {None, "name"}:
-        by_name[items[codes] == pair[1]] = SECOND
-        by_name[items[codes] == pair[0]] = FIRST
-    # Numbers that name items in all rows may only contradict the index of the winner.
-    is_open = np.bincount(codes[(by_name < 0) & checks.kept], minlength=len(labels)) > 0
-    parsed = table.parse_numbers(Coded(np.arange(len(labels), dtype=np.int32), labels))[0]
-    parsed = np.array([TRUTHS.get(x.lower(), y) for x, y in zip(labels, parsed, strict=True)])
-    is_number = np.isfinite(parsed)
-    reading = how if np.any(is_open & is_number) else "index"
-    values = {labels[i]: float(parsed[i]) for i in np.flatnonzero(is_number)}
-    words = _read_numbers(table, name, sides[0], values, reading)
-    known = WORDS | {plain_name(side): i for i, side in enumerate(sides)}
-    for label in labels:
-        if label not in values:
-            words[label] = WORDS.get(label.lower(), known.get(plain_name(label), -1))
-    by_word = np.array([words.get(label, -1) for label in labels], np.int8)[codes]
-    is_named, kept = by_name >= 0, checks.kept
-    if how == "name" or (
-        # Names in all rows, some of which mean no side: all of them are names.
-        np.all((is_named | (by_word == TIE))[kept]) and np.any((is_named & (by_word < 0))[kept])
-    ):
-        by_word[by_word != TIE] = -1
-    outcome = np.where(is_named, by_name, by_word)
-    rule = f"expected the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
-    checks.check_cells((outcome < 0) & ~is_tied, name, column, rule)
-    contradicts = (by_word >= 0) & (by_word != TIE) & (by_word != outcome)
-
-    def describe(row: int) -> str:
-        text = column.text(row)
-        other = "index" if text in values else "side"
-        return (
-            f"{name!r} is {short_repr(text)}, which is the name of one item, but also denotes "
-            f"the other item: choose with outcomes='name' or outcomes='{other}'"
-        )
-
-    checks.check(contradicts, describe)
-    return outcome
-
-
-def _read_numbers(
-    table: Table, name: str, first: str, values: dict[str, float], how: str | None
-) -> dict[str, int]:
-    """Return the outcome of each label that is a number; raise if it may be one of two."""
-    own = {*values.values()}
-    readings = [
-        {label: words[v] for label, v in values.items()}
-        for reading, words in READINGS
-        if own <= {*words} and how in {None, "side", reading} and (-1 in own or -1 not in words)
-    ]
-    if any(reading != readings[0] for reading in readings):
-        raise InputError(
-            "outcomes", quote_names([*values], 4), f"in {name!r} may be the number of the item "
-            f"that won (the lowest is {first!r}) or the score of {first!r} (1 if it won)",
-            where=str(table),
-            hint="write names of items", choices={"outcomes": ("index", "score")},
-        )  # fmt: skip
-    return readings[0] if readings else {}
-
-
-def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: Table) -> None:
-    """Raise for a word for a tie among winners, in a table of winners and losers."""
-    words = {label for label in first.labels if WORDS.get(label.lower()) == TIE}
-    if odd := words - {*second.labels}:
-        label = min(odd, key=first.labels.index)
-        row = int(np.argmax(first.codes == first.labels.index(label)))
-        raise InputError(
-            "winner", label, f"in {winner!r} is a tie and not an item", where=table.where(row),
-            hint="give the columns of the two items (a=, b=) and of the outcome (winner=), and "
-            "not loser=",
-        )  # fmt: skip
-
-
 def read_weights(
     table: Table, weight: str | None, count: str | None, checks: RowChecks
 ) -> NDArray[np.float64]:
@@ -490,59 +462,39 @@ def read_weights(
     Only ratios of weights matter: they are divided by their mean, so that the sum is the number of
     votes.
     """
-    counts = _read_weight(table, count, checks, is_count=True)
-    weights = _read_weight(table, weight, checks, is_count=False)
+    read = []
+    for name, rule in ((count, "a whole number"), (weight, "a number")):
+        values = np.ones(checks.kept.size)
+        if name:
+            (column,) = table.read_coded(name)
+            values = table.parse_numbers(column)[0]
+            is_odd = ~((values >= 0) & (values < np.inf)) | ((name == count) & (values % 1 != 0))
+            checks.check_cells(is_odd, name, column, f"must be {rule} of 0 or more")
+            values = np.where(is_odd, 0.0, values)
+        read.append(values)
+    counts, weights = read
     counts[~checks.kept] = 0.0
     total = float(counts[weights > 0].sum())
     mean = float(counts @ weights) / total if total else 1.0
     return np.asarray(counts * weights / (mean or 1.0))
 
 
-def _read_weight(
-    table: Table, name: str | None, checks: RowChecks, *, is_count: bool
-) -> NDArray[np.float64]:
-    if name is None:
-        return np.ones(checks.kept.size)
+def _check_copies(table: Table, name: str, beside: list[NDArray[Any]], checks: RowChecks) -> None:
+    """Warn of votes that have the id, and what is beside it, of an earlier one, or skip them."""
     (column,) = table.read_coded(name)
-    values = table.parse_numbers(column)[0]
-    is_odd = ~((values >= 0) & (values < np.inf)) | (is_count & (values % 1 != 0))
-    rule = "a count must be a whole number" if is_count else "a weight must be a number"
-    checks.check_cells(is_odd, name, column, f"{rule} of 0 or more")
-    return np.where(is_odd, 0.0, values)
-
-
-def _check_copies(
-    table: Table,
-    name: str | None,
-    is_named: bool,  # noqa: FBT001
-    beside: list[NDArray[np.integer]],
-    checks: RowChecks,
-) -> None:
-    """Warn of votes that have the same id as an earlier one, or leave them out.
-
-    An id that the caller did not name may be that of a prompt: a copy then has to have the same
-    items, winner, rater and category.
-    """
-    if name is None or table.is_unique(name):
-        return
-    (column,) = table.read_coded(name)
-    number = number_rows([column.codes, *([] if is_named else beside)], column.codes.size)
-    is_copy = np.ones(number.size, bool)
+    number = number_rows([column.codes, *beside], column.codes.size)
+    is_copy = ~column.is_empty & checks.kept
     is_copy[find_first(number)] = False
-    is_copy &= ~column.is_empty & checks.kept
-    if not is_copy.any():
-        return
 
     def describe(row: int) -> str:
         return f"{name!r} is {column.text(row)!r}, as in an earlier row"
 
-    if table.odd is not None:
+    if checks.skips:
         checks.check(is_copy, describe)
-        return
-    row = int(np.argmax(is_copy))
-    warnings.warn(
-        f"{format_count(int(is_copy.sum()), 'vote')} of {is_copy.size:,} have the id of an "
-        f"earlier vote, and are counted again ({table.where(row)}: {describe(row)}). "
-        "on_error='skip' leaves them out",
-        stacklevel=4,
-    )
+    elif is_copy.any():
+        warnings.warn(
+            f"{format_count(int(is_copy.sum()), 'vote')} of {is_copy.size:,} have the id of an "
+            f"earlier vote, and are counted again ({table.where(int(np.argmax(is_copy)))}: "
+            f"{describe(int(np.argmax(is_copy)))}). on_error='skip' leaves them out",
+            stacklevel=4,
+        )
