@@ -91,8 +91,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     # The times are those of a busy machine.
     "min_reported_time": 10_000,
-    # A display or a legend is seen; its name below the plot says nothing.
-    "ignore_repr_types": r"rankshot.*Display|matplotlib",
+    # Axes are seen; their name below the plot says nothing.
+    "ignore_repr_types": "matplotlib",
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),

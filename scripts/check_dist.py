@@ -70,7 +70,7 @@ EXAMPLES = {
         >>> rs.write_rankings(rs.Rankings.from_orders([["a", "b"]]), "votes.parquet")
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
-        >>> from rankshot.pages import WorthsDisplay
+        >>> from rankshot.pages import plot_leaderboard
         >>> from rankshot.review.app import create_app
         """,
     "vectors": """

@@ -172,7 +172,7 @@ def test_no_module_hides_a_public_name_of_its_package():
         assert names == ({"metrics"} if path.parent.name == "zeroshot" else set())
 
 
-DISPLAY, SHARES = rs.pages.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
+SHARES = {"head": (0.4, 0.3, 0.5)}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ DISPLAY, SHARES = rs.pages.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
     [
         ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
         ("pyarrow", "cli", lambda path: rs.sources.read_similarity(path.with_suffix(".parquet"))),
-        ("matplotlib.pyplot", "cli", lambda path: DISPLAY.from_results(SHARES)),
+        ("matplotlib.pyplot", "cli", lambda path: rs.pages.plot_comparison(SHARES)),
     ],
 )
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, module, extra, call):

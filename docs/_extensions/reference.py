@@ -27,8 +27,8 @@ FLOORS = [
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
 # In the order in which the example draws them.
-DISPLAYS = ("Rankings", "Worths", "Reliability", "Comparison")
-PLOT = "/gallery/rankings/images/sphx_glr_04_all_plots_{:03}.png"
+PLOTS = ("rankings", "leaderboard", "reliability", "comparison")
+IMAGE = "/gallery/rankings/images/sphx_glr_04_all_plots_{:03}.png"
 SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
 
 
@@ -134,9 +134,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "class_members": {
             name: list_members(found) for name, found in names.items() if inspect.isclass(found)
         },
-        "display_plots": {
-            f"rankshot.pages.{name}Display": PLOT.format(number)
-            for number, name in enumerate(DISPLAYS, start=1)
+        "plots": {
+            f"rankshot.pages.plot_{name}": IMAGE.format(number)
+            for number, name in enumerate(PLOTS, start=1)
         },
     }
     # Some names differ from others in capitals only, which not every file system tells apart.

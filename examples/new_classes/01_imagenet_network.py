@@ -85,7 +85,7 @@ imagenet = rs.sources.read_class_labels("imagenet-1k")
 new_classes = np.unique(data.labels)
 wordnet = rs.WordNet(senses=imagenet.senses).similarity(new_classes, imagenet.names).to_rankings()
 both = rs.Rankings.concatenate([wordnet, data.rankings])
-rs.pages.RankingsDisplay.from_rankings(both, "deer", k=8)
+rs.pages.plot_rankings(both, "deer", k=8)
 plt.show()
 
 # %%
@@ -102,7 +102,7 @@ for name, fitted in heads.items():
     n_right = int(np.sum(fitted.predict(data.scores) == data.labels))
     accuracies[name] = wilson_interval(n_right, len(data.labels))
     print(f"{name:<27}{accuracies[name]}")
-rs.pages.ComparisonDisplay.from_results(accuracies, chance=1 / len(new_classes))
+rs.pages.plot_comparison(accuracies, chance=1 / len(new_classes))
 plt.show()
 
 # %%

@@ -62,7 +62,7 @@ for row in range(5):
 # These are the four lists for "tire_pressure". The four raters agree on what comes first. Each is
 # one call to a language model that saw only the names of the intents.
 
-rs.pages.RankingsDisplay.from_rankings(panel, "tire_pressure", k=6)
+rs.pages.plot_rankings(panel, "tire_pressure", k=6)
 plt.show()
 
 # %%
@@ -83,7 +83,7 @@ accuracies = {
 }
 for name, accuracy in accuracies.items():
     print(f"{name:<17}{accuracy}")
-rs.pages.ComparisonDisplay.from_results(accuracies, chance=chance)
+rs.pages.plot_comparison(accuracies, chance=chance)
 plt.show()
 
 # %%

@@ -54,7 +54,7 @@ def apply_rules(ballots):
     return rs.Rankings.from_orders(orders.values(), items=ballots.items, sources=list(orders))
 
 
-rs.pages.RankingsDisplay.from_rankings(apply_rules(ballots))
+rs.pages.plot_rankings(apply_rules(ballots))
 
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules based on

@@ -41,7 +41,7 @@ print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 
 board = rs.leaderboard(votes)
 print(board)
-rs.pages.WorthsDisplay.from_leaderboard(board)
+rs.pages.plot_leaderboard(board)
 
 # %%
 # How certain is it?
@@ -96,7 +96,7 @@ board = rs.leaderboard(pudding, rs.PlackettLuce(regularization=0))
 print(board)
 tie = board.tie_parameter
 print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
-rs.pages.WorthsDisplay.from_leaderboard(board)
+rs.pages.plot_leaderboard(board)
 
 # %%
 # Each brand may have any rank. Davidson came to the same conclusion: the brands do not differ

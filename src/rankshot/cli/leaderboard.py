@@ -117,7 +117,7 @@ def leaderboard(
                 category=bool(category) or None,
             )
     # Too many items for a plot are refused before anything is printed or written.
-    display = plot and pages.WorthsDisplay.from_leaderboard(board)
+    axes = plot and pages.plot_leaderboard(board)
     _print_board(board, "all" if category else "")
     for name, each in board.categories.items():
         _print_board(each, name)
@@ -125,8 +125,8 @@ def leaderboard(
         if path is not None:
             leaderboards.save_board(board, path)
             say(f"{what} written to {path}")
-    if display and plot:
-        pages.save_plot(display, plot)
+    if axes and plot:
+        pages.save_plot(axes, plot)
         say(f"plot written to {plot}")
 
 

@@ -1,10 +1,10 @@
 from .images import Outcomes as Outcomes
 from .page import Card as Card, write_page as write_page
 from .plots import (
-    ComparisonDisplay as ComparisonDisplay,
-    RankingsDisplay as RankingsDisplay,
-    ReliabilityDisplay as ReliabilityDisplay,
-    WorthsDisplay as WorthsDisplay,
+    plot_comparison as plot_comparison,
+    plot_leaderboard as plot_leaderboard,
+    plot_rankings as plot_rankings,
+    plot_reliability as plot_reliability,
     save_plot as save_plot,
 )
 from .report import (

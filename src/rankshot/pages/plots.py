@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,20 +14,18 @@ from rankshot.core.errors import NO_VALUE, InputError, quote_names
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.ranking.rankings import Rankings, require_rankings
-from rankshot.zeroshot.metrics import Reliability, reliability
+from rankshot.zeroshot.metrics import reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, which colour-blind people can distinguish; the markers differ as
 well."""
 MARKERS = "osD^vP"
 MUTED, LIGHT, GRID = "#737373", "#bfbfbf", "#e5e5e5"
 WIDTH = 6.4
-"""Inches: displays whose names are at the left."""
+"""Inches: plots whose names are at the left."""
 ROW_HEIGHT = 0.24
 """Inches per item: names in the default font do not overlap."""
 MAX_HEIGHT = 150
@@ -42,52 +39,13 @@ LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
 """Diameters in points."""
 
 
-class Display:
-    """A plot on Matplotlib axes: `plot` draws what the object holds.
-
-    Attributes
-    ----------
-    ax_ : matplotlib.axes.Axes
-        Where `plot` has drawn.
-    figure_ : matplotlib.figure.Figure
-        The figure of these axes, for ``figure_.savefig("plot.png")``.
-    """
-
-    ax_: Axes
-    figure_: Figure
-
-    def __repr__(self) -> str:
-        # Not the arrays: notebooks print what a cell returns beside its plot.
-        return f"<{type(self).__name__}>"
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw on ``ax``, or on a new figure; return the display."""
-        if ax is None:
-            pyplot = require_module("matplotlib.pyplot", "plots", "cli")
-            width, height = self._measure()
-            if height > MAX_HEIGHT:
-                rule = f"would be {height:,.0f} inches high, and at most {MAX_HEIGHT} can be drawn"
-                raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
-            _, ax = pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure.figure
-        self._draw(ax)
-        return self
-
-    def _draw(self, ax: Axes) -> None:
-        raise NotImplementedError
-
-    def _measure(self) -> tuple[float, float]:
-        """Return the width and height of a new figure in inches."""
-        raise NotImplementedError
-
-
-def save_plot(display: Display, path: str | Path) -> None:
+def save_plot(axes: Axes, path: str | Path) -> None:
     """Write a plot as an image.
 
     Parameters
     ----------
-    display : Display
-        What is drawn.
+    axes : matplotlib.axes.Axes
+        What a function of this module returned.
     path : str or Path
         The file to write (.png, .svg, .pdf).
 
@@ -95,13 +53,23 @@ def save_plot(display: Display, path: str | Path) -> None:
     --------
     >>> import tempfile, rankshot as rs
     >>> board = rs.leaderboard({"winner": ["tea", "rum"], "loser": ["rum", "tea"]})
-    >>> display = rs.pages.WorthsDisplay.from_leaderboard(board)
+    >>> axes = rs.pages.plot_leaderboard(board)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rs.pages.save_plot(display, folder + "/ratings.svg")
+    ...     rs.pages.save_plot(axes, folder + "/ratings.svg")
     """
     path = Path(path)
     with replace_file(path) as stream:
-        display.figure_.savefig(stream.buffer, format=path.suffix[1:], dpi=150)
+        axes.figure.figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)
+
+
+def create_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new figure of this size in inches."""
+    pyplot = require_module("matplotlib.pyplot", "plots", "cli")
+    if height > MAX_HEIGHT:
+        rule = f"would be {height:,.0f} inches high, and at most {MAX_HEIGHT} can be drawn"
+        raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
+    axes: Axes = pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")[1]
+    return axes
 
 
 def hide_spines(ax: Axes, *sides: str) -> None:
@@ -138,23 +106,32 @@ def shorten(name: str, letters: int = MAX_LETTERS) -> str:
 # ---- Rankings
 
 
-@dataclass(eq=False, repr=False)
-class RankingsDisplay(Display):
-    """The rankings of one target side by side, one column per ranking, best first.
+def plot_rankings(
+    rankings: Rankings,
+    target: str | None = None,
+    *,
+    k: int = PLACES_SHOWN,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the rankings of one target side by side, one column per ranking, best first.
 
     Items that occur in most columns have a colour, the same in all columns. An "=" marks items that
-    are tied with their neighbours. Use `from_rankings` to make one.
+    are tied with their neighbours.
 
     Parameters
     ----------
-    orders : list of list
-        For each ranking its items, best first; a list of items inside is a tie.
-    names : list of str
-        The names of the columns.
+    rankings : Rankings
+        Each is named by its rater, or else by its source or its number. The first 12 are drawn.
+    target : str, optional
+        Which rankings to draw; it can be left out if all have the same target or none.
     k : int
         How many places are drawn.
-    title : str
-        What the items are ranked for, and what is left out.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Examples
     --------
@@ -162,76 +139,41 @@ class RankingsDisplay(Display):
     >>> votes = rs.Rankings.from_orders(
     ...     [["leopard", "tiger", "fox"], ["tiger", ["fox", "leopard"]]], targets="cat",
     ...     sources=["WordNet", "survey"])
-    >>> display = rs.pages.RankingsDisplay.from_rankings(votes, "cat")
-    >>> [text.get_text() for text in display.ax_.texts]
+    >>> [text.get_text() for text in rs.pages.plot_rankings(votes, "cat").texts]
     ['leopard', 'tiger', 'fox', 'tiger', '= fox', '= leopard']
     """
-
-    orders: list[list[str | list[str]]]
-    names: list[str]
-    k: int = PLACES_SHOWN
-    title: str = ""
-
-    @classmethod
-    def from_rankings(
-        cls,
-        rankings: Rankings,
-        target: str | None = None,
-        *,
-        k: int = PLACES_SHOWN,
-        ax: Axes | None = None,
-    ) -> RankingsDisplay:
-        """Draw the rankings of one target.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            Each is named by its rater, or else by its source or its number. The first 12 are
-            drawn.
-        target : str, optional
-            Which rankings to draw; it can be left out if all have the same target or none.
-        k : int
-            How many places are drawn.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
-        """
-        rankings = require_rankings(rankings)
-        if target is None and len(rankings.target_names) > 1:
-            targets = quote_names(rankings.target_names)
-            raise InputError("target", None, f"must be one of {targets}")
-        chosen = rankings.select(target=target)
-        shown = chosen[:COLUMNS_SHOWN]
-        title = list(chosen.target_names)
-        if len(chosen) > len(shown):
-            title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
-        labels = zip(shown.raters, shown.sources, shown.targets, strict=True)
-        names = [str(next(filter(None, some), row)) for row, some in enumerate(labels, 1)]
-        return cls(shown.orders(), names, k, ", ".join(title)).plot(ax)
-
-    def _measure(self) -> tuple[float, float]:
-        n_rows = max(len(_list_cells(order, self.k)) for order in self.orders)
-        width = max(4.0, 0.6 + COLUMN_WIDTH * len(self.orders))
-        return width, 0.9 + ROW_HEIGHT * n_rows
-
-    def _draw(self, ax: Axes) -> None:
-        columns = [_list_cells(order, self.k) for order in self.orders]
-        n_rows = max(map(len, columns))
-        colours = _colour_shared_items(columns)
-        for x, column in enumerate(columns):
-            for y, (item, text) in enumerate(column):
-                # The colours are light, so that the names can be read.
-                colour = colours.get(item, GRID)
-                ax.barh(y, 0.94, height=0.86, left=x - 0.47, color=colour, alpha=0.35)
-                ax.text(x, y, text, ha="center", va="center", fontsize=8)
-        names = [shorten(name, CELL_LETTERS) for name in self.names]
-        ax.set_xticks(range(len(columns)), names, fontsize=9)
-        ax.xaxis.tick_top()
-        ax.set_yticks(range(n_rows), [str(row + 1) for row in range(n_rows)])
-        ax.set_xlim(-0.5, len(columns) - 0.5)
-        ax.set_ylim(n_rows - 0.5, -0.5)
-        ax.tick_params(length=0)
-        ax.set_title(shorten(self.title, TITLE_LETTERS))
-        hide_spines(ax, "top", "right", "left", "bottom")
+    rankings = require_rankings(rankings)
+    if target is None and len(rankings.target_names) > 1:
+        targets = quote_names(rankings.target_names)
+        raise InputError("target", None, f"must be one of {targets}")
+    chosen = rankings.select(target=target)
+    shown = chosen[:COLUMNS_SHOWN]
+    title = list(chosen.target_names)
+    if len(chosen) > len(shown):
+        title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
+    labels = zip(shown.raters, shown.sources, shown.targets, strict=True)
+    names = [str(next(filter(None, some), row)) for row, some in enumerate(labels, 1)]
+    columns = [_list_cells(order, k) for order in shown.orders()]
+    n_rows = max(map(len, columns))
+    if ax is None:
+        width = max(4.0, 0.6 + COLUMN_WIDTH * len(columns))
+        ax = create_axes(width, 0.9 + ROW_HEIGHT * n_rows)
+    colours = _colour_shared_items(columns)
+    for x, column in enumerate(columns):
+        for y, (item, text) in enumerate(column):
+            # The colours are light, so that the names can be read.
+            colour = colours.get(item, GRID)
+            ax.barh(y, 0.94, height=0.86, left=x - 0.47, color=colour, alpha=0.35)
+            ax.text(x, y, text, ha="center", va="center", fontsize=8)
+    ax.set_xticks(range(len(columns)), [shorten(name, CELL_LETTERS) for name in names], fontsize=9)
+    ax.xaxis.tick_top()
+    ax.set_yticks(range(n_rows), [str(row + 1) for row in range(n_rows)])
+    ax.set_xlim(-0.5, len(columns) - 0.5)
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    ax.tick_params(length=0)
+    ax.set_title(shorten(", ".join(title), TITLE_LETTERS))
+    hide_spines(ax, "top", "right", "left", "bottom")
+    return ax
 
 
 def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
@@ -255,215 +197,152 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
     return dict(zip(shared, COLOURS, strict=False))
 
 
-@dataclass(eq=False, repr=False)
-class WorthsDisplay(Display):
-    """The log-worths or Elo points of items, best first, with comparison intervals.
+def plot_leaderboard(leaderboard: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the log-worths or Elo points of items, best first, with comparison intervals.
 
     The intervals come from quasi-variances, for comparisons of two items. Grey bars at the right
-    join items of which none is clearly better than another, adjusted for all comparisons. Use
-    `from_leaderboard` to make one.
+    join items of which none is clearly better than another, adjusted for all comparisons.
 
     Parameters
     ----------
     leaderboard : Leaderboard
         From `rankshot.leaderboard`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Examples
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
-    >>> display = rs.pages.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
-    >>> display.ax_.get_xlabel()
+    >>> rs.pages.plot_leaderboard(rs.leaderboard(votes)).get_xlabel()
     'log-worth, with 95% comparison intervals'
     """
-
-    leaderboard: Any
-
-    @classmethod
-    def from_leaderboard(cls, leaderboard: Any, *, ax: Axes | None = None) -> WorthsDisplay:
-        """Draw the worths of a leaderboard with its comparison intervals.
-
-        Parameters
-        ----------
-        leaderboard : Leaderboard
-            From `rankshot.leaderboard`.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
-        """
-        return cls(leaderboard).plot(ax)
-
-    def _measure(self) -> tuple[float, float]:
-        return WIDTH, 1 + ROW_HEIGHT * len(self.leaderboard)
-
-    def _draw(self, ax: Axes) -> None:
-        board = self.leaderboard
-        rows = np.array([(row.rating, row.low, row.high) for row in board])
-        # An item that never lost has an interval without an upper end.
-        known = rows[np.isfinite(rows)]
-        draw_intervals(ax, np.clip(rows, known.min(), known.max()))
-        scale = "Elo points" if board.scale == "elo" else board.scale
-        ax.set_xlabel(f"{scale}, with {100 * board.level:g}% comparison intervals")
-        name_rows(ax, list(board.items))
-        lanes: list[int] = []
-        for first, last in board.unclear_runs:
-            # Each bar is in the first column that is free.
-            lane = next((i for i, end in enumerate(lanes) if end < first), len(lanes))
-            lanes[lane : lane + 1] = [last]
-            x, ends = 1.01 + 0.012 * lane, (first - 0.25, last + 0.25)
-            beside = ax.get_yaxis_transform()
-            ax.plot((x, x), ends, transform=beside, color=LIGHT, linewidth=2, clip_on=False)
+    ax = ax or create_axes(WIDTH, 1 + ROW_HEIGHT * len(leaderboard))
+    rows = np.array([(row.rating, row.low, row.high) for row in leaderboard])
+    # An item that never lost has an interval without an upper end.
+    known = rows[np.isfinite(rows)]
+    draw_intervals(ax, np.clip(rows, known.min(), known.max()))
+    scale = "Elo points" if leaderboard.scale == "elo" else leaderboard.scale
+    ax.set_xlabel(f"{scale}, with {100 * leaderboard.level:g}% comparison intervals")
+    name_rows(ax, list(leaderboard.items))
+    lanes: list[int] = []
+    for first, last in leaderboard.unclear_runs:
+        # Each bar is in the first column that is free.
+        lane = next((i for i, end in enumerate(lanes) if end < first), len(lanes))
+        lanes[lane : lane + 1] = [last]
+        x, ends = 1.01 + 0.012 * lane, (first - 0.25, last + 0.25)
+        beside = ax.get_yaxis_transform()
+        ax.plot((x, x), ends, transform=beside, color=LIGHT, linewidth=2, clip_on=False)
+    return ax
 
 
 # ---- Results
 
 
-@dataclass(eq=False, repr=False)
-class ReliabilityDisplay(Display):
-    """A reliability diagram: the accuracy of predictions against their confidence, in bins.
+def plot_reliability(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    classes: Iterable[object],
+    *,
+    n_bins: int = 15,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a reliability diagram: the accuracy of predictions against their confidence, in bins.
 
     The confidence of a prediction is the largest probability of its input. A calibrated classifier
     has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc
-    shows the number of inputs in the bin. Use `from_predictions` to make one.
+    shows the number of inputs in the bin. `rankshot.zeroshot.metrics.reliability` has the numbers.
 
     Parameters
     ----------
-    reliability : Reliability
-        The bins; see `rankshot.zeroshot.metrics.reliability`.
-    name : str, optional
-        For the legend.
+    y_true : array-like of shape (n,)
+        The true class of each input.
+    proba : array-like of shape (n, L)
+        The probability of each class, such as ``head.predict_proba(scores)``.
+    classes : iterable of names
+        The L classes, in the order of the columns, such as ``head.classes_``.
+    n_bins : int
+        The number of bins, of equal width.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Examples
     --------
     >>> import rankshot as rs
     >>> proba = [[.9, .1], [.7, .3], [.2, .8]]
-    >>> display = rs.pages.ReliabilityDisplay.from_predictions(
-    ...     ["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2, name="my head")
-    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    ['calibrated', 'my head, calibration error 13.3%']
+    >>> ax = rs.pages.plot_reliability(["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['calibrated', 'calibration error 13.3%']
     """
-
-    reliability: Reliability
-    name: str | None = None
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        proba: ArrayLike,
-        classes: Iterable[object],
-        *,
-        n_bins: int = 15,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> ReliabilityDisplay:
-        """Draw the reliability of probabilities.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n,)
-            The true class of each input.
-        proba : array-like of shape (n, L)
-            The probability of each class, such as ``head.predict_proba(scores)``.
-        classes : iterable of names
-            The L classes, in the order of the columns, such as ``head.classes_``.
-        n_bins : int
-            The number of bins, of equal width.
-        name : str, optional
-            For the legend.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
-        """
-        return cls(reliability(y_true, proba, classes, n_bins), name).plot(ax)
-
-    def _measure(self) -> tuple[float, float]:
-        return 5.2, 5.2
-
-    def _draw(self, ax: Axes) -> None:
-        ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
-        bins = self.reliability
-        used = bins.count > 0
-        x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
-        label = f"calibration error {bins.expected_calibration_error:.1%}"
-        if self.name is not None:
-            label = f"{shorten(self.name)}, {label}"
-        ax.plot(x, y, color=COLOURS[0], linewidth=1, label=label)
-        size = np.maximum(LARGEST_DISC * np.sqrt(count / count.max()), SMALLEST_DISC)
-        ax.scatter(x, y, size**2, color=COLOURS[0], alpha=0.6)
-        ax.set(xlim=(-0.02, 1.05), ylim=(-0.02, 1.05), xlabel="confidence", ylabel="accuracy")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter("{x:.0%}")
-        ax.set_aspect("equal")
-        ax.grid(color=GRID)
-        ax.set_axisbelow(True)
-        # Above the axes, where it hides no disc.
-        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8)
+    bins = reliability(y_true, proba, classes, n_bins)
+    ax = ax or create_axes(5.2, 5.2)
+    ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
+    used = bins.count > 0
+    x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
+    label = f"calibration error {bins.expected_calibration_error:.1%}"
+    ax.plot(x, y, color=COLOURS[0], linewidth=1, label=label)
+    size = np.maximum(LARGEST_DISC * np.sqrt(count / count.max()), SMALLEST_DISC)
+    ax.scatter(x, y, size**2, color=COLOURS[0], alpha=0.6)
+    ax.set(xlim=(-0.02, 1.05), ylim=(-0.02, 1.05), xlabel="confidence", ylabel="accuracy")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:.0%}")
+    ax.set_aspect("equal")
+    ax.grid(color=GRID)
+    ax.set_axisbelow(True)
+    # Above the axes, where it hides no disc.
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8)
+    return ax
 
 
-@dataclass(eq=False, repr=False)
-class ComparisonDisplay(Display):
-    """A comparison of methods: a number with its interval for each.
-
-    Use `from_results` to make one.
+def plot_comparison(
+    results: Mapping[str, Sequence[float]],
+    *,
+    chance: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a comparison of methods: the accuracy of each with its interval, the best first.
 
     Parameters
     ----------
-    names : list of str
-        The names of the rows, from top to bottom.
-    intervals : ndarray of shape (rows, 3)
-        Estimate, low and high end.
+    results : mapping of names to (estimate, low, high)
+        Such as intervals of `metrics.wilson_interval` or `Forecast.predicted`.
     chance : float, optional
-        The result of random guessing, drawn as a dashed line.
+        The accuracy of random guessing, drawn as a dashed line.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, on a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
 
     Examples
     --------
     >>> import rankshot as rs
     >>> from rankshot.zeroshot.metrics import wilson_interval
-    >>> display = rs.pages.ComparisonDisplay.from_results(
+    >>> ax = rs.pages.plot_comparison(
     ...     {"ConSE": wilson_interval(40, 100), "WeightedMean": wilson_interval(52, 100)},
     ...     chance=0.1)
-    >>> display.names
+    >>> [label.get_text() for label in ax.get_yticklabels()]
     ['WeightedMean', 'ConSE']
     """
-
-    names: list[str]
-    intervals: Floats
-    chance: float | None = None
-
-    @classmethod
-    def from_results(
-        cls,
-        results: Mapping[str, Sequence[float]],
-        *,
-        chance: float | None = None,
-        ax: Axes | None = None,
-    ) -> ComparisonDisplay:
-        """Draw results, sorted by their estimates, the best first.
-
-        Parameters
-        ----------
-        results : mapping of names to (estimate, low, high)
-            Such as intervals of `metrics.wilson_interval` or
-            `Forecast.predicted`.
-        chance : float, optional
-            The accuracy of random guessing, such as one divided by the number of classes.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
-        """
-        for name, cell in results.items():
-            if np.shape(cell) != (3,) or not cell[1] <= cell[2]:
-                rule = "must be (estimate, low, high), three numbers with low <= high"
-                raise InputError(f"results[{str(name)!r}]", cell, rule)
-        pairs = sorted(results.items(), key=lambda pair: (-pair[1][0], str(pair[0])))
-        intervals = np.array([cell for _, cell in pairs], np.float64)
-        return cls([str(name) for name, _ in pairs], intervals, chance).plot(ax)
-
-    def _measure(self) -> tuple[float, float]:
-        return WIDTH, 1.1 + ROW_HEIGHT * len(self.names)
-
-    def _draw(self, ax: Axes) -> None:
-        draw_intervals(ax, self.intervals)
-        if self.chance is not None:
-            ax.axvline(self.chance, color=MUTED, linestyle="--", linewidth=1, label="chance")
-            ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
-        ax.set_xlabel("accuracy")
-        name_rows(ax, self.names)
+    for name, cell in results.items():
+        if np.shape(cell) != (3,) or not cell[1] <= cell[2]:
+            rule = "must be (estimate, low, high), three numbers with low <= high"
+            raise InputError(f"results[{str(name)!r}]", cell, rule)
+    pairs = sorted(results.items(), key=lambda pair: (-pair[1][0], str(pair[0])))
+    ax = ax or create_axes(WIDTH, 1.1 + ROW_HEIGHT * len(pairs))
+    draw_intervals(ax, np.array([cell for _, cell in pairs], np.float64))
+    if chance is not None:
+        ax.axvline(chance, color=MUTED, linestyle="--", linewidth=1, label="chance")
+        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    ax.set_xlabel("accuracy")
+    name_rows(ax, [str(name) for name, _ in pairs])
+    return ax
