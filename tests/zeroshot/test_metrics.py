@@ -1,7 +1,5 @@
 """The metrics, against scikit-learn and SciPy or against plain loops."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 import sklearn.metrics as sk
@@ -45,17 +43,6 @@ def test_accuracies_are_those_of_scikit_learn(rng):
     assert m.per_class_accuracy(y_true, y_pred) == pytest.approx(
         dict(zip(CLASSES, recalls, strict=True))
     )
-
-
-def test_generalized_accuracy_by_hand():
-    y_true = ["cat", "cat", "dog", "fox", "fox", "fox", "fox", "ship"]
-    y_pred = ["cat", "fox", "fox", "fox", "fox", "fox", "cat", "ship"]
-    # Unseen: cat 1/2, dog 0. Seen: fox 3/4, ship 1; truck does not occur.
-    U, S = Fraction(1, 4), Fraction(7, 8)
-    found = m.generalized_accuracy(y_true, y_pred, seen={"fox", "ship", "truck"})
-    assert found == pytest.approx((U, S, 2 / (1 / U + 1 / S)))
-    assert found._fields == ("new", "seen", "harmonic")
-    assert found == m.generalized_accuracy(y_true, y_pred, seen=["truck", "ship", "fox"])
 
 
 @pytest.mark.parametrize(("correct", "n"), [(0, 1), (3, 7), (2754, 6180)])
@@ -170,7 +157,6 @@ BAD = [
     ("y_pred", m.per_class_accuracy, (["cat", "dog"], ["cat"])),
     ("y_pred", m.per_class_accuracy, (["cat", "dog"], ["cat", float("nan")])),
     ("correct", m.wilson_interval, (3, 2)),
-    ("y_true", m.generalized_accuracy, (["cat"], ["cat"], ["dog"])),
 ]
 
 

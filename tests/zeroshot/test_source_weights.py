@@ -170,7 +170,6 @@ def test_a_table_that_lacks_a_class_changes_nothing_in_the_default_head(rng, rat
     plain, more = (rs.WeightedMean().fit(each, reference=usual) for each in (people, both))
     np.testing.assert_array_equal(more.predict_proba(values), plain.predict_proba(values))
     assert more.source_weights_ == {"one": 1.0, "two": 0.0}
-    assert more.missing_ == {}
     # A class that nobody else ranks is added, and the odds of the others stay.
     extra = rs.Rankings.concatenate([people, from_people([("s", "two", "524")])])
     log_proba = rs.WeightedMean().fit(extra, reference=usual).log_proba(values)[:, :3]
@@ -207,8 +206,3 @@ def test_a_class_that_a_source_lacks_is_not_a_magnet(has_raters):
         )
         shares.append(np.mean(found == classes[0]))
     assert np.mean(shares) < 1.35 / 6
-
-
-def test_what_a_source_lacks_is_known():
-    by_people = from_people([*ONE, ("p", "two", "103"), ("q", "two", "354")], "somebody")
-    assert rs.WeightedMean().fit(by_people).missing_ == {"two": ["r"]}

@@ -44,7 +44,6 @@ from rankshot.zeroshot.rehearsal import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.remarks import (
     describe_closed_set,
     describe_fit,
-    describe_origin,
     describe_predictions,
 )
 from rankshot.zeroshot.scores import Scores
@@ -343,7 +342,7 @@ def recognise(
     elif source is not None:
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
-    notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
+    notes += _list_unused(rankings, labels)
     knowledge = Knowledge(rankings, _as_reference(known, wanted, notes), shown, scored.scores)
     return _predict(knowledge, wanted, notes, scored, few, reader, rehearse=rehearse)
 
@@ -358,7 +357,7 @@ def _predict(
     *,
     rehearse: bool,
 ) -> Recognition:
-    scores, (known, labels) = inputs.scores, knowledge.reference or (None, None)
+    scores, (_, labels) = inputs.scores, knowledge.reference or (None, None)
     forecast = None
     if rehearse and labels is not None:
         forecast = rehearse_known(knowledge, settings, notes)
@@ -368,7 +367,7 @@ def _predict(
     fitted = knowledge.fit_alone(settings)
     head = knowledge.complete(fitted, settings)
     notes += [f"warning: {doubt}" for doubt in check_scores(scores).doubts]
-    notes += describe_fit(head, known)
+    notes += describe_fit(head)
     log_proba = np.asarray(head.log_proba(scores))
     predicted = alone = head.classes_[most_probable(log_proba)]
     if not settings.has_gate:

@@ -33,8 +33,7 @@ from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking
-from rankshot.zeroshot.remarks import describe_reference
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 from rankshot.zeroshot.suggestions import suggest
 
 TITLE = "Predictions of new classes"
@@ -289,7 +288,11 @@ def _examine_reference(run: Run) -> tuple[list[str], list[str]]:
     head = run.knowledge.fit_alone(run.settings)
     weight = head.weights_.sum(axis=0)
     text = "none: which scores are high for every input is not known"
-    lines = ["reference", f"  {text if scores is None else describe_reference(scores)}"]
+    if scores is not None:
+        n_classes = np.count_nonzero(count_predictions(standardize_rows(scores.values)))
+        of = f"{n_classes:,} of the {len(scores.items):,} seen classes"
+        text = f"{len(scores):,} inputs, which the model assigns to {of}"
+    lines = ["reference", f"  {text}"]
     if float(weight @ head.coverage_ / weight.sum()) >= LEAST_COVERAGE:
         return lines, []
     order = np.argsort(-weight * (1 - head.coverage_), kind="stable")[:SHOWN]

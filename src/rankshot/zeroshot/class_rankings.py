@@ -127,17 +127,6 @@ def quote_sources(sources: Iterable[str]) -> str:
     return quote_names(source or "no source" for source in sources)
 
 
-def list_missing(rankings: Rankings, weights: Mapping[str, float]) -> dict[str, list[str]]:
-    """For each source that counts, the targets that it does not rank, if there are any."""
-    sources = sources_of(rankings)
-    missing = {
-        source: sorted({*rankings.target_names} - {*rankings.targets[sources == source]})
-        for source, weight in weights.items()
-        if weight > 0
-    }
-    return {source: classes for source, classes in missing.items() if classes}
-
-
 def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     """The weights of the items that each ranking lists, with one row per ranking.
 

@@ -20,10 +20,8 @@ from rankshot.core.errors import InputError, format_share, suggest_name
 from rankshot.core.validation import as_name, as_names, require_number, require_whole_number
 
 __all__ = [
-    "GeneralizedAccuracy",
     "Interval",
     "Reliability",
-    "generalized_accuracy",
     "mean_class_interval",
     "per_class_accuracy",
     "reliability",
@@ -94,61 +92,6 @@ def _as_labels(what: str, labels: ArrayLike) -> NDArray[np.str_]:
     if None in names or not names:
         raise InputError(what, labels, "must be one class name for each input")
     return np.array(names, dtype=str)
-
-
-class GeneralizedAccuracy(NamedTuple):
-    """What `generalized_accuracy` returns.
-
-    Attributes
-    ----------
-    new, seen : float
-        The mean class accuracies of new and of seen classes, where both may be predicted.
-    harmonic : float
-        Their harmonic mean.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import generalized_accuracy
-    >>> generalized_accuracy(["cat", "fox"], ["cat", "cat"], seen=["fox"]).new
-    1.0
-    """
-
-    new: float
-    seen: float
-    harmonic: float
-
-
-def generalized_accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, seen: Iterable[object]
-) -> GeneralizedAccuracy:
-    """Mean class accuracies of new and of seen classes, and their harmonic mean.
-
-    This is the protocol of Xian, Schiele and Akata (2017), who write U for the accuracy on new
-    classes and S for that on seen classes: H = 2 U S / (U + S). Every class that is not in
-    ``seen`` is a new class.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        The true and the predicted class of each input.
-    seen : iterable of names
-        The classes that the classifier was trained on, whether they occur in ``y_true`` or not.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import generalized_accuracy
-    >>> generalized_accuracy(["cat", "cat", "fox"], ["fox", "cat", "fox"], seen=["fox", "tiger"])
-    GeneralizedAccuracy(new=0.5, seen=1.0, harmonic=0.6666666666666666)
-    """
-    trained = set(map(str, seen))
-    shares = per_class_accuracy(y_true, y_pred)
-    of_seen = [share for name, share in shares.items() if name in trained]
-    of_new = [share for name, share in shares.items() if name not in trained]
-    if not of_seen or not of_new:
-        kind = "new" if of_seen else "seen"
-        raise InputError("y_true", sorted(shares), f"must have {kind} classes as well")
-    U, S = float(np.mean(of_new)), float(np.mean(of_seen))
-    return GeneralizedAccuracy(U, S, 2 * U * S / (U + S) if U + S > 0 else 0.0)
 
 
 def class_weights(y_true: ArrayLike) -> Floats:

@@ -9,20 +9,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from rankshot.core.errors import format_count, quote_names
-from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.class_rankings import source_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
+from rankshot.zeroshot.scores import Scores, standardize_rows
 from rankshot.zeroshot.seen_and_new import SEEN_TEMPERATURES, SeenAndNew
 from rankshot.zeroshot.together import NEVER
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
-EXPECTED = (
-    "expect a lower accuracy than with a language model's answers (in one example with 400 "
-    "photographs of 16 new classes, .47 instead of .80)"
-)
-TABLES = ("wordnet", "glove", "vectors", "corpus")
-"""How the names of sources begin that are neither people nor language models."""
 SAME_SLOPES = 1e-9
 """Classes whose slopes have a correlation nearer to 1 are equal."""
 SIMILAR_SLOPES = 0.98
@@ -36,30 +28,16 @@ LEAST_WARNED = 20
 """With fewer inputs, odd predictions are not mentioned."""
 
 
-def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
-    """What counts in a fitted head, what it lacks, and what it cannot distinguish.
-
-    ``reference`` is the one that it was fitted with.
-    """
+def describe_fit(head: Predictor) -> list[str]:
+    """What counts in a fitted head, and what it cannot distinguish."""
     inner, about = head.inner, head.inner.about
     lines, weights = [], about.get("source_weights", {})
     if len({*weights.values()}) > 1:
         texts = [f"{source or 'no source'!r} {weight:g}" for source, weight in weights.items()]
         fills = "; a source with weight 0 is used only for classes that no other ranks"
         lines.append(f"weights of the sources: {', '.join(texts)}{fills * (0 in weights.values())}")
-    lines += [
-        f"{f'the source {source!r}' if source else 'the part without a source'} has no ranking of "
-        f"{quote_names(classes)}: for these, the other sources are used"
-        for source, classes in about.get("missing", {}).items()
-    ]
-    if reference is not None and ("reference" in about or hasattr(head, "coverage_")):
-        lines.append(f"reference: {describe_reference(reference)}")
     if isinstance(head, SeenAndNew):
         lines += _describe_budget(head)
-    if facts := about.get("examples"):
-        n, classes = inner.n_features, format_count(facts["n_classes"], "class")
-        by = f"{n:,} features" if n else "their scores"
-        lines.append(f"examples: {facts['n_examples']:,} of {classes}, compared by {by}")
     if "evidence_weight" in about:
         lines.append(
             f"evidence: weight {about['evidence_weight']:.2f} relative to the rankings (the "
@@ -73,10 +51,8 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
     if "reason" in batch:
         return [*lines, f"batch: inputs are classified one at a time: {batch['reason']}"]
     n, changed, absent = batch["n"], format_count(batch["changed"], "label"), batch["absent"]
-    joint = f"batch: the {n:,} inputs are classified jointly: this changes {changed}"
-    share = f" ({batch['changed'] / n:.0%})"
     none = f". No input seems to be of {quote_names(absent)}" * bool(absent)
-    return [*lines, joint + share + none]
+    return [*lines, f"batch: the {n:,} inputs are classified jointly: this changes {changed}{none}"]
 
 
 def _describe_budget(head: SeenAndNew) -> list[str]:
@@ -173,32 +149,3 @@ def describe_closed_set(inputs: Scores) -> list[str]:
     count = f"{certain.sum():,} of {len(f):,} inputs look like a class that the model knows"
     allow = "classes='all' also allows the classes that it knows"
     return [f"closed set: {count}, such as {like}, and get a new class; {allow}"]
-
-
-# ---- What is known
-
-
-def describe_origin(rankings: Rankings) -> str:
-    """Where rankings are from."""
-    names = quote_names(filter(None, source_names(rankings)))
-    if rankings.rater_names:
-        raters = format_count(len(rankings.rater_names), "rater")
-        return f"rankings: by {raters}" + (f", from {names}" if names else "")
-    if not names:
-        return "rankings: without the names of sources or raters"
-    are_tables = all(str(name).startswith(TABLES) for name in source_names(rankings))
-    return f"rankings: by {names}" + (
-        f", without people or language models: {EXPECTED}" * are_tables
-    )
-
-
-def describe_reference(reference: Scores) -> str:
-    """How many inputs of how many seen classes a reference has, as the model sees them."""
-    n, C = len(reference), len(reference.items)
-    counts = count_predictions(standardize_rows(reference.values))
-    n_classes = int((counts > 0).sum())
-    return (
-        f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
-        f"{n / n_classes:.0f} each on average; with fewer classes or inputs, scores are "
-        "standardised less"
-    )

@@ -25,7 +25,6 @@ from rankshot.zeroshot.class_rankings import (
     Orders,
     as_rankings,
     choose_source_weights,
-    list_missing,
     listed_weights,
     measure_coherence,
     require_source_weights,
@@ -142,9 +141,6 @@ class WeightedMean(Predictor, BaseEstimator):
         How much of the reference is used, from 0 to 1.
     evidence_weight_ : float or None
         The weight of evidence, if there was any.
-    missing_ : dict of str to list of str
-        For each source that is used but does not rank all new classes, the classes that it lacks.
-        The weights of such a class are the mean over the other sources.
 
     Examples
     --------
@@ -252,7 +248,6 @@ class WeightedMean(Predictor, BaseEstimator):
         rankings = rankings.top(C if self.k is None else min(self.k, C))
         self.source_weights_ = self._choose_sources(rankings, base)
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
-        self.missing_ = list_missing(self.rankings_, self.source_weights_)
         self.listed_ = self._list_weights(self.rankings_)
         self.weights_ = unit_rows(self.listed_)
         self.share_ = 0.0 if base is None else SHARE
@@ -369,7 +364,6 @@ class WeightedMean(Predictor, BaseEstimator):
             "rankings": len(self.rankings_),
             "sources": list(self.rankings_.source_names),
             "source_weights": self.source_weights_,
-            "missing": self.missing_,
             "listed": listed,
         }
         if table is not None:
