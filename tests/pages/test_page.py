@@ -27,7 +27,7 @@ SUMMARY = summary(
     disagreement=(("WordNet", 1.5), ("GloVe", 4.25)),
 )
 OVERVIEW = PredictionOverview(
-    {"cat": 1234, "dog": 5}, 1240, 0.876, ((0.0, 0.5, 240), (0.5, 1.0, 1000))
+    {"cat": 1234, "dog": 5}, 1240, 0.876, 240, (("0–50%", 240), ("50–100%", 1000))
 )
 FULL = Report(
     title="Ten new classes",
@@ -77,7 +77,7 @@ def test_every_number_and_name_is_on_the_page(full):
         leopard|tiger = lion|fox|71.2%|23.4%|Intervals are Wilson's.
         54.4%|43.3%
         50.0%|70.0%|51|27|24|33|77|1,234|56|n/a
-        dogcat|26.5%|30.0%|23.5%
+        cat 33×|30.0%
         11.0%|110|102|1,000|50–100%
         17 places
         image 17|62.3%|✗ wrong|The true class is dog|×3.6|÷1.5|×1.4|21.4%|7.1%

@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from report_samples import summary
 
 import rankshot as rs
-from rankshot.pages import Report, find_similar_classes, render_report, summarize_rankings
-from rankshot.pages.report import choose_summaries
+from rankshot.pages import Outcomes, build_report, find_similar_classes, render_report
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import restrict_items
 
@@ -23,13 +21,17 @@ def rankings():
     )
 
 
-def merge(rankings, k):
-    return rs.ProbabilisticRanking(k=k, posterior="consensus").fit(rankings).consensus_
+def report(rankings, k):
+    """Return the report of no input with these rankings, and their consensus."""
+    consensus = rs.ProbabilisticRanking(k=k, posterior="consensus").fit(rankings).consensus_
+    classes = [str(name) for name in rankings.target_names]
+    some = Outcomes(["1"], np.array(classes[:1]), np.ones((1, len(classes))), None, classes)
+    known = {"rankings": rankings, "consensus": consensus, "n_places": k}
+    return build_report("t", some, **known), consensus
 
 
 def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
-    consensus = merge(rankings(), 2)
-    briefs = summarize_rankings(rankings(), consensus, 2)
+    briefs = report(rankings(), 2)[0].consensuses
     assert [one.target for one in briefs] == ["x", "y"]
     assert {name for name, _ in briefs[0].disagreement} == {"r1", "r2", "web"}
     # A single ranking is its own consensus: there is nothing to compare.
@@ -51,8 +53,8 @@ def partial_rankings():
 
 def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
     votes = partial_rankings()
-    consensus = merge(votes, 3)
-    (x, _) = summarize_rankings(votes, consensus, 3)
+    found, consensus = report(votes, 3)
+    x, _ = found.consensuses
     assert {name for name, _ in x.disagreement} == {"wordnet", "glove", "wikipedia"}
     # Nobody has d or e among the first three.
     among, center = (restrict_items(r, list("abcf")) for r in (votes[:3], consensus[:1]))
@@ -84,18 +86,5 @@ def test_equal_rankings_with_ties_have_no_distance():
 
 def test_a_tie_takes_the_places_of_all_its_items():
     votes = rs.Rankings.from_orders([["a", ["b", "c"], "d"]], items=list("abcd"), targets="x")
-    page = render_report(Report("t", consensuses=summarize_rankings(votes, votes, 4)))
+    page = render_report(report(votes, 4)[0])
     assert re.findall(r'<li value="(\d)">', page) == ["1", "2", "4"]
-
-
-def test_of_many_classes_those_with_the_lowest_agreement_are_shown():
-    agreed = [*np.linspace(1, 0.2, 45), None, 0.5, 0.5]
-    names = [*(f"class {i}" for i in range(45)), "unknown", "b", "a"]
-    pairs = zip(names, agreed, strict=True)
-    every = [summary(name, ("x",), agreement) for name, agreement in pairs]
-    found = [one.target for one in choose_summaries(every)]
-    assert len(found) == 40
-    assert found[:2] == ["class 44", "class 43"]
-    assert "unknown" not in found
-    assert found.index("a") + 1 == found.index("b")
-    assert choose_summaries(every[:40]) == every[:40]

@@ -111,10 +111,7 @@ def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
         first = rows[:20]
         assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
         assert (outcomes.predicted[first] == outcomes.truth[first]).tolist() == [True, False] * 10
-    wrong = outcomes.predicted != outcomes.truth
-    text = describe_choice(outcomes, rows)
-    for number in (f"{len(rows)} of 2,000", f"{wrong.mean():.0%}", f"{wrong[rows].mean():.0%}"):
-        assert number in text
+    assert f"{len(rows)} of 2,000" in describe_choice(outcomes, rows)
 
 
 @pytest.mark.parametrize("L", [1, 10, 31])
@@ -129,7 +126,7 @@ def test_without_the_truth_each_class_shows_its_most_and_least_probable(rng, L):
         expected = [theirs[i] for n in range(each) for i in (n, -1 - n)]
         assert [row for row in rows if outcomes.predicted[row] == name] == expected
     assert f"{len(rows)} of 2,000" in describe_choice(outcomes, rows)
-    assert describe_choice(outcomes, range(2000)) == ""
+    assert describe_choice(outcomes, range(2000)) == describe_choice(outcomes, []) == ""
 
 
 @pytest.mark.parametrize("known", [True, False])

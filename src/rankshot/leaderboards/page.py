@@ -22,7 +22,6 @@ from rankshot.leaderboards.misfit import LEAST_VOTES, rater_agreement
 from rankshot.leaderboards.rows import Standing
 from rankshot.pages.page import (
     Card,
-    Html,
     format_matrix,
     format_percent,
     render_page,
@@ -88,7 +87,7 @@ def render_board(
         judges=_count_by_judge(board),
         notes=[*notes, *board.iterate_notes(), *([board.reading] if board.reading else [])],
         contents=[(key, key.capitalize()) for key, value in sections.items() if value],
-        script=Html(script),
+        script=script,
         script_hash=f"sha256-{digest}",
         **sections,
     )

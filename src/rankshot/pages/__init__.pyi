@@ -12,5 +12,4 @@ from .report import (
     build_report as build_report,
     find_similar_classes as find_similar_classes,
     render_report as render_report,
-    summarize_rankings as summarize_rankings,
 )

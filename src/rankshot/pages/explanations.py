@@ -105,23 +105,12 @@ def _find_rival(outcomes: Outcomes, row: int) -> str | None:
 
 
 def _choose_examples(outcomes: Outcomes, rows: Rows) -> list[int]:
-    """Return some of the rows: the first input of each of the first classes.
-
-    Wrong and correct predictions take turns, as far as a class has both. If the truth is not
-    known, it is an input that got the class.
-    """
+    """Return some of the rows: of each of the first classes, the first that is wrong, if any."""
     predicted = outcomes.predicted[rows]
     truth = predicted if outcomes.truth is None else outcomes.truth[rows]
-    chosen = []
-    was_correct = True
-    for name in outcomes.classes[:MAX_EXAMPLES]:
-        theirs = np.flatnonzero(truth == name)
-        if theirs.size:
-            is_correct = predicted[theirs] == name
-            best = int(np.argmax(is_correct != was_correct))
-            was_correct = bool(is_correct[best])
-            chosen.append(int(rows[theirs[best]]))
-    return chosen
+    piles = [np.flatnonzero(truth == name) for name in outcomes.classes[:MAX_EXAMPLES]]
+    firsts = [pile[np.argmax(predicted[pile] != truth[pile])] for pile in piles if pile.size]
+    return rows[firsts].tolist() if firsts else []
 
 
 def find_supporters(why: Explanation) -> tuple[str, ...]:

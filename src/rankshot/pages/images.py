@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.images import ENDINGS, ignore_pillow_warnings, read_image, require_pillow
-from rankshot.pages.page import format_percent
 
 Labels = NDArray[np.str_]
 Rows = NDArray[np.intp]
@@ -179,18 +178,14 @@ def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
 
 
 def describe_choice(outcomes: Outcomes, rows: Collection[int]) -> str:
-    """Describe the choice of these rows, and the share of them that is wrong."""
-    if len(rows) == len(outcomes.ids):
+    """Describe the choice of these rows."""
+    n, n_inputs = len(rows), len(outcomes.ids)
+    if n in {0, n_inputs}:
         return ""
-    text = f"{len(rows):,} of {len(outcomes.ids):,} inputs are shown: for each class, some of the"
+    which = "correct and of the wrong predictions with the highest probability"
     if outcomes.truth is None:
-        return f"{text} most and of the least probable predictions."
-    wrong = outcomes.predicted != outcomes.truth
-    return (
-        f"{text} correct and of the wrong predictions with the highest probability. "
-        f"{format_percent(wrong.mean(), 0)} of all predictions are wrong, and "
-        f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
-    )
+        which = "most and of the least probable predictions"
+    return f"{n:,} of {n_inputs:,} inputs are shown: for each class, some of the {which}."
 
 
 def make_thumbnails(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +18,6 @@ from rankshot.core.validation import require_module
 from rankshot.zeroshot.metrics import Interval
 
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-MAX_WITHOUT_TOOLTIP = 12
-"""A longer name gets a tooltip, because a narrow column may hide a part of it."""
 CLIPPED_AT = 3.0
 """A bar is cut off at this many times the next shorter one, which would else be invisible."""
 
@@ -71,29 +68,13 @@ def _make_environment(jinja2: Any) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (shorten, format_name, format_percent, format_range):
+    for function in (shorten, format_percent, format_range):
         environment.filters[function.__name__] = function
     environment.globals["version"] = __version__
     return environment
 
 
 # ---- Names and numbers
-
-
-class Html(str):
-    """Text that is already markup: templates do not escape it."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        return str(self)
-
-
-def format_name(text: object) -> Html:
-    """Return name of any length and in any script, shortened, with a tooltip if it is long."""
-    name = str(text)
-    tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
-    return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
 
 
 def shorten(text: str, letters: int) -> str:
@@ -156,15 +137,13 @@ class Bar(NamedTuple):
     """A row of a table with a bar: a name, a number as text, and the length of the bar.
 
     The length is a fraction of the width, negative for a bar to the left. A bar that is
-    ``clipped`` would be longer, and has a mark at its end. ``tick`` is the place of a mark to
-    compare with.
+    ``clipped`` would be longer, and has a mark at its end.
     """
 
     name: str
     text: str
     length: float
     clipped: bool = False
-    tick: float | None = None
 
 
 class Card(NamedTuple):

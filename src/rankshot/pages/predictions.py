@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,8 @@ from rankshot.zeroshot.metrics import (
 
 N_BINS = 10
 """Bins of confidence."""
-PAIRS_SHOWN = 40
-"""Confusions in the list; with more than 20 classes, the matrix has the classes of the first 20."""
 FEW_CLASSES = 20
+"""With more classes, the matrix has only those of the most frequent confusions, this many."""
 UNEQUAL = 0.02
 """A mean over classes that differs so much from the accuracy is worth a card."""
 UNCERTAIN = 0.5
@@ -77,14 +77,15 @@ class Evaluation:
 class PredictionOverview(NamedTuple):
     """Predictions without true classes: the inputs of each class, the most frequent class first.
 
-    The confidence of a prediction is the largest probability of its input. ``confidences`` has the
-    lower end, the upper end and the number of inputs of each bin, from the first that has any.
+    The confidence of a prediction is the largest probability of its input; below one half, it is
+    uncertain. ``confidences`` has the number of inputs of each bin, from the first that has any.
     """
 
     counts: dict[str, int]
     n_inputs: int
     median_confidence: float
-    confidences: tuple[tuple[float, float, int], ...]
+    n_uncertain: int
+    confidences: tuple[tuple[str, int], ...]
 
 
 def evaluate_predictions(outcomes: Outcomes) -> Evaluation:
@@ -117,12 +118,13 @@ def count_predictions(outcomes: Outcomes) -> PredictionOverview:
     confidence = np.minimum(np.asarray(outcomes.proba, dtype=float).max(axis=1), 1.0)
     edges = np.arange(N_BINS + 1) / N_BINS
     sizes = np.histogram(confidence, edges)[0]
-    bins = list(zip(edges[:-1].tolist(), edges[1:].tolist(), sizes.tolist(), strict=True))
+    names = [f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%" for low, high in pairwise(edges)]
     return PredictionOverview(
         dict(counts),
         len(outcomes.predicted),
         float(np.median(confidence)),
-        tuple(bins[int(np.argmax(sizes > 0)) :]),
+        int((confidence < UNCERTAIN).sum()),
+        tuple(zip(names, sizes.tolist(), strict=True))[int(np.argmax(sizes > 0)) :],
     )
 
 
@@ -196,16 +198,15 @@ def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
 
 def _count_cards(result: PredictionOverview) -> list[Card]:
     (first, n), n_inputs = next(iter(result.counts.items())), max(result.n_inputs, 1)
-    uncertain = sum(size for _, high, size in result.confidences if high <= UNCERTAIN)
     never = [name for name, count in result.counts.items() if not count]
-    share, doubt = format_percent(n / n_inputs), format_percent(uncertain / n_inputs)
+    share = format_percent(n / n_inputs)
     cards = [
         Card("Most often predicted", first, f"{format_count(n, 'input')}, {share}"),
         Card("Median probability", format_percent(result.median_confidence)),
     ]
-    if uncertain:
-        detail = f"{doubt} have a probability below 50%"
-        cards.append(Card("Uncertain", format_count(uncertain, "input"), detail))
+    if n := result.n_uncertain:
+        detail = f"{format_percent(n / n_inputs)} have a probability below 50%"
+        cards.append(Card("Uncertain", format_count(n, "input"), detail))
     if never:
         cards.append(
             Card("Never predicted", format_count(len(never), "class"), join_some(never, 5))
@@ -265,60 +266,27 @@ def suggest_step(result: Evaluation | PredictionOverview, audited: Interval | No
 # ---- Sections
 
 
-def format_overview(overview: PredictionOverview) -> dict[str, object]:
-    """Return the rows of the tables of classes and of confidences."""
-    bins = [
-        (f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%", n) for low, high, n in overview.confidences
-    ]
-    return {"counts": list(overview.counts.items()), "confidences": bins}
-
-
 def find_largest_confusions(evaluation: Evaluation) -> list[tuple[int, int]]:
-    """Return places of (true class, predicted class) with the largest counts, largest first."""
-    wrong = np.array(evaluation.confusion)
-    np.fill_diagonal(wrong, 0)
-    rows, columns = np.nonzero(wrong)
-    return _sort_pairs(-wrong[rows, columns], rows, columns, evaluation.classes)
-
-
-def find_lowest_pairs(values: NDArray[np.floating], names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return places of pairs in alphabetical order, lowest first; those with NaN are left out."""
-    order = np.argsort(np.array(names, str), kind="stable")
-    first, second = np.triu_indices(len(names), 1)
-    rows, columns = order[first], order[second]
-    known = ~np.isnan(values[rows, columns])
-    rows, columns = rows[known], columns[known]
-    return _sort_pairs(values[rows, columns], rows, columns, names)
-
-
-def _sort_pairs(
-    values: NDArray[Any], rows: NDArray[Any], columns: NDArray[Any], names: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs with the smallest values; equal ones are ordered by their names."""
-    every = np.array(names, str)
-    first = np.lexsort((every[columns], every[rows], values))[:PAIRS_SHOWN]
-    return list(zip(rows[first].tolist(), columns[first].tolist(), strict=True))
-
-
-def format_confusions(evaluation: Evaluation) -> dict[str, object]:
-    """Return the most frequent confusions, and the matrix."""
+    """Return places of (true class, predicted class), the largest counts first, then by name."""
     names, counts = evaluation.classes, evaluation.confusion
-    largest = find_largest_confusions(evaluation)
-    pairs = []
-    for i, j in largest:
-        n, share = counts[i, j], format_percent(counts[i, j] / evaluation.n_inputs[i])
-        pairs.append((names[i], names[j], n / counts[largest[0]], f"{n:,}", share))
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(counts) if i != j]
+    return sorted(pairs, key=lambda pair: (-counts[pair], names[pair[0]], names[pair[1]]))
+
+
+def format_confusions(evaluation: Evaluation) -> dict[str, object] | None:
+    """Return the matrix of the classes that are confused most often, if there are several."""
+    names, counts = evaluation.classes, evaluation.confusion
     kept, note = list(range(len(names))), ""
     if len(names) > FEW_CLASSES:
-        kept = sorted({place for pair in largest[:FEW_CLASSES] for place in pair})
+        largest = find_largest_confusions(evaluation)[:FEW_CLASSES]
+        kept = sorted({place for pair in largest for place in pair})
         note = f"Only classes of the {FEW_CLASSES} most frequent confusions are shown."
-    matrix = None
-    if len(kept) > 1:
-        part = counts[np.ix_(kept, kept)]
-        shares = part / np.maximum(counts.sum(axis=1)[kept, None], 1)
-        texts = [[f"{n:,}" if n else "" for n in row] for row in part.tolist()]
-        matrix = format_matrix([names[i] for i in kept], shares, texts)
-    return {"pairs": pairs, "matrix": matrix, "note": note}
+    if len(kept) < 2:
+        return None
+    part = counts[np.ix_(kept, kept)]
+    shares = part / np.maximum(counts.sum(axis=1)[kept, None], 1)
+    texts = [[f"{n:,}" if n else "" for n in row] for row in part.tolist()]
+    return {"matrix": format_matrix([names[i] for i in kept], shares, texts), "note": note}
 
 
 class ClassLine(NamedTuple):

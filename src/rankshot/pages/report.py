@@ -24,10 +24,8 @@ from rankshot.pages.predictions import (
     PredictionOverview,
     count_predictions,
     evaluate_predictions,
-    find_lowest_pairs,
     format_classes,
     format_confusions,
-    format_overview,
     list_cards,
     suggest_step,
     write_headline,
@@ -174,7 +172,10 @@ def build_report(
         cards = (*cards, Card("Rejected", f"{n_rejected:,}", detail))
     if rankings is not None and consensus is not None:
         k = min(n_places, consensus.n_items)
-        values["consensuses"] = summarize_rankings(rankings, consensus, k)
+        values["consensuses"] = tuple(
+            summarize_target(target, theirs, consensus.select(target=target), k)
+            for target, theirs in rankings.by_target().items()
+        )
         values["similar"] = find_similar_classes(consensus, k)
     thumbnails, unreadable = make_thumbnails(images or {}, outcomes)
     gallery, explanations = show_inputs(outcomes, thumbnails, head, scores)
@@ -183,7 +184,7 @@ def build_report(
         cards=tuple(cards),
         notes=(*notes, *unreadable),
         gallery=gallery,
-        gallery_choice=describe_choice(outcomes, thumbnails) if thumbnails else "",
+        gallery_choice=describe_choice(outcomes, thumbnails),
         explanations=explanations,
         **values,
     )
@@ -210,7 +211,7 @@ def render_report(report: Report) -> str:
     # Results come first; how they came about is folded.
     sections = {
         "images": report.gallery,
-        "predictions": overview and format_overview(overview),
+        "predictions": overview,
         "confusions": evaluation and format_confusions(evaluation),
         "classes": evaluation and format_classes(evaluation),
         "calibration": evaluation and evaluation.calibration,
@@ -220,9 +221,9 @@ def render_report(report: Report) -> str:
             if one.why is not None
         ],
         "similar_classes": [
-            (a, b, 1 - far, format_percent(1 - far), "") for a, b, far in report.similar
+            (a, b, 1 - far, format_percent(1 - far)) for a, b, far in report.similar
         ],
-        "consensus": choose_summaries(report.consensuses),
+        "consensus": report.consensuses[:SUMMARIES_SHOWN],
         "comparison": report.comparison,
         "about_this_report": report.settings or report.notes,
     }
@@ -245,47 +246,6 @@ def render_report(report: Report) -> str:
 
 
 # ---- Rankings of the classes
-
-
-def summarize_rankings(
-    rankings: Rankings, consensus: Rankings, k: int
-) -> tuple[TargetSummary, ...]:
-    """Summarise the rankings of each target around a given consensus.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    consensus : Rankings
-        One ranking per target, such as ``consensus_`` of a head.
-    k : int
-        How many places are compared.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> from rankshot.pages import summarize_rankings
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
-    ...     targets="cat", raters=["ann", "bob", "cy"])
-    >>> head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(votes)
-    >>> brief = summarize_rankings(votes, head.consensus_, k=2)[0]
-    >>> brief.order, brief.disagreement[0]
-    (('lion', 'fox'), ('bob', 0.3333333333333333))
-    """
-    return tuple(
-        summarize_target(target, theirs, consensus.select(target=target), k)
-        for target, theirs in rankings.by_target().items()
-    )
-
-
-def choose_summaries(summaries: Sequence[TargetSummary]) -> Sequence[TargetSummary]:
-    """Return the summaries that are shown: of many, those with the lowest agreement."""
-    if len(summaries) <= SUMMARIES_SHOWN:
-        return summaries
-    return sorted(
-        summaries,
-        key=lambda one: (one.concordance is None, one.concordance or 0.0, one.target or ""),
-    )[:SUMMARIES_SHOWN]
 
 
 def find_similar_classes(consensus: Rankings, k: int) -> tuple[SimilarPair, ...]:
@@ -318,6 +278,6 @@ def find_similar_classes(consensus: Rankings, k: int) -> tuple[SimilarPair, ...]
     own = distance.diagonal()
     excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
     # At distance 1, two classes have nothing in common.
-    distance = np.where(distance < 1, excess, np.nan)
-    pairs = find_lowest_pairs(distance, names)[:SIMILAR_SHOWN]
-    return tuple((names[i], names[j], float(distance[i, j])) for i, j in pairs)
+    pairs = np.argwhere(np.triu(distance < 1, 1)).tolist()
+    found = [(*sorted((names[i], names[j])), float(excess[i, j])) for i, j in pairs]
+    return tuple(sorted(found, key=lambda pair: (pair[2], *pair[:2]))[:SIMILAR_SHOWN])
