@@ -16,9 +16,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -27,12 +27,11 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, quote_names
 from rankshot.core.files import (
-    has_pattern,
     hash_file,
     remove_leftovers,
     replace_path,
@@ -47,13 +46,13 @@ from rankshot.zeroshot.files.predictions import name_by_columns, open_prediction
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
+    ONE_VS_ONE,
     PROBABILITIES,
     SCORE_TYPES,
     ScoreTable,
     build_scores,
     guess_score_type,
     open_scores,
-    require_score_type,
 )
 from rankshot.zeroshot.knowledge import Knowledge, load_head
 from rankshot.zeroshot.linear_head import LinearHead
@@ -64,9 +63,6 @@ ENDING, HEAD = ".parquet", ".rankshot"
 ON_ERROR = ("stop", "skip")
 KEY, SETTINGS, SUMMARY = "rankshot.input", "rankshot.settings", "rankshot.summary"
 """The keys in the footer of an output part."""
-THREADED_CELLS = 2**16
-"""Seen times new classes from which the matrix products of a head take longer than to read its
-scores: with fewer, the threads of BLAS wait for one another and take twice the CPU time."""
 SMALL_BYTES = 2**28
 """One process classifies less than this before others have started: two took three times its CPU
 for 270,000 rows of 100 scores."""
@@ -263,8 +259,7 @@ def _run_all(
 ) -> Iterator[tuple[Part, Callable[[], dict[str, Any]]]]:
     """Yield each part when it is done, with a function that returns or raises the outcome."""
     if pool is None:
-        for call in calls:
-            yield call[0], partial(run_one, *call)
+        yield from ((call[0], partial(run_one, *call)) for call in calls)
         return
     futures = {pool.submit(run_one, *call): call[0] for call in calls}
     try:
@@ -349,24 +344,16 @@ def list_outputs(folder: Path) -> dict[Path, dict[str, str]]:
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_dir() or not _is_visible(path.relative_to(folder)):
             continue
-        footer = read_footer(path)
-        if footer is None or SETTINGS not in footer:
+        pairs: dict[bytes, bytes] = {}
+        # What is no Parquet file has no footer.
+        with suppress(RankshotError), open_parquet(path) as file:
+            pairs = file.metadata.metadata or {}
+        if SETTINGS.encode() not in pairs:
             hint = "give another output, or remove what is there"
             raise InputError("output", path.name, "was not written by a job", str(folder), hint)
-        kept[path] = footer
+        ours = [pair for pair in pairs.items() if pair[0].startswith(b"rankshot")]
+        kept[path] = {key.decode(): value.decode() for key, value in ours}
     return kept
-
-
-def read_footer(path: Path) -> dict[str, str] | None:
-    """Return our metadata in a Parquet file; None if the file is damaged or of another kind."""
-    try:
-        with open_parquet(path) as file:
-            pairs = file.metadata.metadata or {}
-    except RankshotError:
-        return None
-    return {
-        key.decode(): value.decode() for key, value in pairs.items() if key.startswith(b"rankshot")
-    }
 
 
 def _describe_difference(footer: Mapping[str, str], settings: str) -> str:
@@ -379,12 +366,12 @@ def _describe_difference(footer: Mapping[str, str], settings: str) -> str:
 
 
 def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> list[Part]:
-    """Return the files of a folder with all its subfolders, of a pattern, or a single file.
+    """Return the files of a folder with all its subfolders, or a single file.
 
     Parameters
     ----------
     dataset : str or Path
-        The folder, pattern or file.
+        The folder or file.
     endings : iterable of str
         How the names of parts end.
 
@@ -404,19 +391,12 @@ def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> l
     ...     [part.name for part in list_parts(folder)]
     ['june', 'may']
     """
-    endings, text = tuple(endings), str(dataset)
-    if has_pattern(text):
-        root = Path(text)
-        while any(has_pattern(str(step)) for step in (root, *root.parents)):
-            root = root.parent
-        found = [path for path in root.glob(str(Path(text).relative_to(root))) if path.is_file()]
-    elif Path(text).is_dir():
-        root = Path(text)
-        found = [Path(place, name) for place, _, names in os.walk(root) for name in names]
-    elif Path(text).is_file():
-        root, found = Path(text).parent, [Path(text)]
-    else:
+    endings, root = tuple(endings), Path(dataset)
+    if not root.exists():
         raise InputError("dataset", NO_VALUE, "does not exist", where=str(dataset))
+    found = [Path(place, name) for place, _, names in os.walk(root) for name in names]
+    if root.is_file():
+        root, found = root.parent, [root]
     found = sorted(path for path in found if _is_visible(path.relative_to(root)))
     paths = [path for path in found if path.name.endswith(endings)]
     if not paths:
@@ -449,17 +429,15 @@ def find_version(path: Path) -> str:
     return f"{status.st_size}-{status.st_mtime_ns}"
 
 
-def require_outside(output: str | Path, dataset: object, parts: Sequence[Part]) -> None:
-    """Refuse an output folder inside the dataset, or with parts of it inside."""
+def require_outside(output: str | Path, dataset: object) -> None:
+    """Refuse an output folder inside the dataset, or around it."""
     folder = Path(output).resolve()
     if folder.suffix in TABLE_ENDINGS:
         rule = "must be a folder: give a name without an extension"
         raise InputError("output", NO_VALUE, rule, where=str(output))
     root = Path(dataset).resolve() if isinstance(dataset, (str, Path)) else None
-    paths = [part.source.resolve() for part in parts if isinstance(part.source, Path)]
-    is_inside = root is not None and root.is_dir() and folder.is_relative_to(root)
-    if is_inside or any(path.is_relative_to(folder) for path in paths):
-        rule = "is the dataset itself, or inside it"
+    if root and ((root.is_dir() and folder.is_relative_to(root)) or root.is_relative_to(folder)):
+        rule = "is the dataset itself, inside it or around it"
         raise InputError("output", NO_VALUE, rule, where=str(output))
 
 
@@ -487,9 +465,8 @@ def classify(
     Parameters
     ----------
     scores : str or Path
-        A table (.parquet or .csv); or many: a folder (with its subfolders) or a pattern such as
-        ``scores/*.parquet``. In a table without a column ``id``, the ids are the numbers of the
-        rows, in many tables ``PART:ROW``.
+        A table (.parquet or .csv); or many: a folder (with its subfolders). In a table without a
+        column ``id``, the ids are the numbers of the rows, in many tables ``PART:ROW``.
     head : str or Path
         A fitted head (.rankshot), as written by ``head.save`` or ``rankshot export``; or rankings
         of the seen classes for each new class, from which a head is made.
@@ -551,19 +528,24 @@ def classify(
     if reject_below is not None and REJECTED in fitted.classes_:
         rule = f"needs a label, but a class is called {REJECTED!r}: rename it"
         raise InputError("reject_below", reject_below, rule)
+    own = fitted.inner.about.get("score_type")
+    if own is not None and score_type not in {AUTO, own}:
+        rule = f"is not that of the head, which was fitted for {own}"
+        raise InputError("score_type", score_type, rule, where=str(head))
+    is_given, score_type = score_type != AUTO, str(own or score_type)
     settings: dict[str, Any] = {
         "head": key,
-        "score_type": _find_score_type(parts, fitted, str(head), score_type, on_error),
+        "score_type": _guess_score_type(parts) if score_type == AUTO else score_type,
         "reject_below": reject_below,
         "top": top,
     }
-    task = _ClassifyTask(path, items, is_given=score_type != AUTO, **settings)
+    task = partial(_classify_part, path, items, settings, is_given)
     if Path(scores).is_file():
         metadata: dict[str, str] = {}
         task(("", Path(scores)), Path(output), metadata)
         summary = json.loads(metadata[SUMMARY])
         return JobRun(1, 1, summaries={parts[0].name: summary})
-    require_outside(output, scores, parts)
+    require_outside(output, scores)
     is_small = sum(part.source.stat().st_size for part in parts) < SMALL_BYTES
     return map_files(
         task,
@@ -589,66 +571,51 @@ def _open_head(
     return Knowledge(as_rankings(read_rankings(path), items)).fit()
 
 
-@dataclass(frozen=True)
-class _ClassifyTask:
-    """Writes the predictions for one table of scores."""
-
-    path: Path
-    items: tuple[str, ...]
-    is_given: bool
-    head: str
-    score_type: str
-    reject_below: float | None
-    top: int | None
-
-    def __call__(self, source: tuple[str, Path], target: Path, metadata: dict[str, str]) -> None:
-        prefix, path = source
-        # A part of a dataset may have no rows.
-        table = replace(open_scores(path, allow_empty=bool(prefix)), score_type=self.score_type)
-        fitted = _open_head(self.path, self.items, self.head)
-        head = name_by_columns(fitted, table, str(self.path))
-        counts: Counter[str] = Counter()
-        is_small = len(head.inner.seen) * len(head.classes_) < THREADED_CELLS
-        limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
-        with limit, open_predictions(target, head.classes_, metadata, top=self.top) as writer:
-            for ids, batch in table.batches(features=head.inner.n_features > 0):
-                rows = range(writer.n_rows, writer.n_rows + len(batch))
-                if rows.start == 0:
-                    self._require_type(batch.columns, table)
-                log_proba = head.log_proba(build_scores(batch, table, rows))
-                labels = label_or_reject(log_proba, head.classes_, self.reject_below)
-                counts.update(labels.tolist())
-                names = (f"{prefix}{row}" for row in rows) if ids is None else ids
-                writer.write(names, labels, np.exp(log_proba))
-            metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
-
-    def _require_type(self, values: NDArray[np.floating], table: ScoreTable) -> None:
-        """Refuse a part whose first scores do not look like those of the first part."""
-        found = guess_score_type(values, table)
-        if not self.is_given and {found, self.score_type} == {LOGITS, PROBABILITIES}:
-            rule = f"is that of the dataset, but these scores look like {found}"
-            hint = "if they are not, pass score_type"
-            raise InputError("score_type", self.score_type, rule, str(table.path), hint)
+def _classify_part(
+    head: Path,
+    items: tuple[str, ...],
+    settings: Mapping[str, Any],
+    is_given: bool,  # noqa: FBT001 (a job passes it by position)
+    source: tuple[str, Path],
+    target: Path,
+    metadata: dict[str, str],
+) -> None:
+    """Write the predictions for one table of scores, whose ids get a prefix if they are rows."""
+    prefix, path = source
+    # A part of a dataset may have no rows.
+    table = open_scores(path, allow_empty=bool(prefix))
+    table = replace(table, score_type=settings["score_type"])
+    fitted = name_by_columns(_open_head(head, items, settings["head"]), table, str(head))
+    counts: Counter[str] = Counter()
+    with open_predictions(target, fitted.classes_, metadata, top=settings["top"]) as writer:
+        for ids, batch in table.batches(features=fitted.inner.n_features > 0):
+            rows = range(writer.n_rows, writer.n_rows + len(batch))
+            if rows.start == 0:
+                _require_type(batch.columns, table, is_given=is_given)
+            log_proba = fitted.log_proba(build_scores(batch, table, rows))
+            labels = label_or_reject(log_proba, fitted.classes_, settings["reject_below"])
+            counts.update(labels.tolist())
+            names = (f"{prefix}{row}" for row in rows) if ids is None else ids
+            writer.write(names, labels, np.exp(log_proba))
+        metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
 
 
-_find_threads = cache(ThreadpoolController)
+def _require_type(values: NDArray[np.floating], table: ScoreTable, *, is_given: bool) -> None:
+    """Refuse a part whose first scores look like another type than that of the job."""
+    found, wanted = guess_score_type(values, table), table.score_type
+    is_odd = not is_given and {found, wanted} == {LOGITS, PROBABILITIES}
+    if is_odd or found == ONE_VS_ONE != wanted:
+        rule = f"is what the scores look like, and {wanted} are expected"
+        hint = f"if they are {wanted}, give this score type" if is_odd else ""
+        raise InputError("score_type", found, rule, str(table.path), hint)
 
 
-def _find_score_type(
-    parts: Sequence[Part], head: LinearHead | SeenAndNew, origin: str, given: str, on_error: str
-) -> str:
-    """Return the type of the scores in the first part with rows, which must also fit the head."""
-    fitted = head.inner.about.get("score_type")
-    # Without stopping, the job lists the parts that are bad.
-    errors = [RankshotError] if on_error == "skip" else []
+def _guess_score_type(parts: Sequence[Part]) -> str:
+    """The type of the scores in the first part that has rows."""
     for part in parts:
-        with suppress(*errors):
+        # A bad part is named when its turn comes.
+        with suppress(RankshotError):
             table = open_scores(part.source, allow_empty=True)
-            name_by_columns(head, table, origin)
-            if (first := next(table.batches(), None)) is None:
-                continue
-            if fitted is not None:
-                require_score_type(first[1].columns, table, given, fitted, origin)
-                return str(fitted)
-            return guess_score_type(first[1].columns, table) if given == AUTO else given
-    return str(fitted or (LOGITS if given == AUTO else given))
+            if (first := next(table.batches(), None)) is not None:
+                return guess_score_type(first[1].columns, table)
+    return LOGITS

@@ -12,7 +12,6 @@ from rankshot import RankshotError
 from rankshot.core import files
 from rankshot.core.errors import OutputError
 from rankshot.core.files import (
-    has_pattern,
     hash_file,
     iterate_lines,
     read_lines,
@@ -53,12 +52,6 @@ def test_names_and_comments(tmp_path):
     path.write_text("cat\ncat\n")
     with pytest.raises(RankshotError, match=r"names\.txt:2: name='cat'"):
         read_names(path)
-
-
-def test_a_pattern_is_not_the_name_of_a_file(tmp_path):
-    (tmp_path / "scores[1].csv").touch()
-    texts = [str(tmp_path / name) for name in ("scores[1].csv", "scores[2].csv", "*.csv", "a.csv")]
-    assert [has_pattern(text) for text in texts] == [False, True, True, False]
 
 
 def write_and_fail(path):

@@ -185,7 +185,6 @@ def noise(rng, height, width):
         ("vit", "ViT", {"do_normalize": False}),
         ("clip", "CLIP", {}),
         ("clip", "CLIP", {"size": {"shortest_edge": 60}, "crop_size": 91}),
-        ("convnext", "ConvNext", {"size": {"shortest_edge": 224}}),
         ("siglip", "Siglip", {}),
         ("bit", "Bit", {"rescale_factor": 1 / 127.5, "image_mean": [1, 1, 1]}),
     ],
@@ -201,35 +200,6 @@ def test_a_config_file_does_what_transformers_does(rng, module, name, options):
         found = ours(image)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, wanted, atol=2e-6)
-
-
-NORMAL = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("module", "name", "ending", "config"),
-    [
-        ("convnext", "ConvNext", "FeatureExtractor", {"size": 100, "crop_pct": 0.7}),
-        ("convnext", "ConvNext", "ImageProcessor", {"size": 384, "crop_pct": 0.95}),
-        ("vit", "ViT", "FeatureExtractor", {"size": 50}),
-        ("siglip", "Siglip", "ImageProcessorFast", {"size": {"height": 50, "width": 40}}),
-        ("clip", "CLIP", "FeatureExtractor", {"size": 50, "do_center_crop": True, "crop_size": 40}),
-        ("bit", "Bit", "ImageProcessor", {"size": 50, "do_center_crop": True, "crop_size": 40}),
-    ],
-)
-def test_older_files_mean_what_transformers_reads_in_them(
-    rng, tmp_path, module, name, ending, config
-):
-    """A size that is a single number, and no word on how to resize."""
-    package = import_module(f"transformers.models.{module}.image_processing_pil_{module}")
-    path = tmp_path / "preprocessor_config.json"
-    key = "feature_extractor_type" if ending == "FeatureExtractor" else "image_processor_type"
-    path.write_text(json.dumps(config | NORMAL | {key: name + ending}))
-    processor = getattr(package, f"{name}ImageProcessorPil").from_pretrained(tmp_path)
-    image = noise(rng, 300, 211)
-    wanted = processor(images=image, return_tensors="np")["pixel_values"][0]
-    np.testing.assert_allclose(Preprocessing.from_file(path)(image), wanted, atol=3e-6)
 
 
 def test_imagenet_crops_where_torchvision_does(rng):
@@ -269,7 +239,7 @@ REFUSED = [
     {"size": {"shortest_edge": 9}, "resample": 2} | PLAIN,
     {"size": 9, "crop_pct": 0.9, "resample": 2} | PLAIN,
     {"size": 9, "do_resize": False} | PLAIN,
-    {"image_processor_type": "LevitImageProcessor"},
+    {"image_processor_type": "ConvNextImageProcessor"},
     [1],
 ]
 
@@ -285,9 +255,8 @@ def test_what_a_config_file_must_say(tmp_path):
     path = tmp_path / "preprocessor_config.json"
     for config in REFUSED:
         path.write_text(json.dumps(config))
-        with refuses("preprocessing") as error:
+        with refuses("preprocessing"):
             Preprocessing.from_file(path)
-        assert str(error.value).count(str(path)) == 1
     values = {"size": 9, "do_normalize": False, "resample": 2}
     path.write_text(json.dumps(values))
     assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)

@@ -59,19 +59,19 @@ def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
         # As many moved as stayed, and one is unknown.
         plan_scoring(five, ["dog", "bus", "daisy", "lemon", "qqqq"])
     same = plan_scoring(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
-    assert (same.remark, same.classes.names) == ("", ("dog", "Bus", "daisy"))
+    assert same.classes.names == ("dog", "Bus", "daisy")
 
 
 def test_names_of_the_same_class_of_imagenet_are_the_same():
     labels = rs.sources.read_class_labels("imagenet-1k")
     network = Model("net", "values", len, classes="imagenet-1k")
     for given in (labels.names, labels.synsets):
-        assert plan_scoring(network, given).remark == ""
+        assert plan_scoring(network, given).classes.names == labels.names
         with refuses("seen"):
             plan_scoring(network, [*given[1:], given[0]])
     # Two cranes are told apart by their places.
     for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):
-        assert plan_scoring(network, list(given)).remark == ""
+        assert plan_scoring(network, list(given)).classes.names == labels.names
 
 
 def test_images_for_a_module_of_torch_need_preprocessing(photos):

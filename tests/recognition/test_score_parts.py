@@ -3,9 +3,7 @@
 import csv
 import json
 import shutil
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -125,17 +123,6 @@ def test_a_stopped_run_goes_on(place, monkeypatch):
     assert classify(place / "scores", place / "h.rankshot", place / "predictions").n_rows == 28
 
 
-@pytest.mark.slow
-def test_processes_give_the_scores_of_one(place):
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        run(place, "out", executor=pool)
-    run(place, "plain.parquet")
-    ids, values, *_ = read_scores(place / "out")
-    plain_ids, plain, *_ = read_scores(place / "plain.parquet")
-    assert ids == plain_ids
-    np.testing.assert_array_equal(values, plain)
-
-
 def test_a_function_is_always_run_from_the_start(tmp_path):
     def run_function(**options):
         model = lambda batch: [[1.0, 2.0, 3.0] for _ in batch]  # noqa: E731
@@ -143,8 +130,6 @@ def test_a_function_is_always_run_from_the_start(tmp_path):
 
     run_function()
     assert (run_function().n_kept, run_function().n_rows) == (0, 8)
-    with refuses("model", "<lambda>"):
-        run_function(workers=2)
 
 
 def test_parts_that_the_model_cannot_score_are_named_and_left_out(tmp_path):

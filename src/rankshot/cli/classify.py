@@ -52,7 +52,7 @@ def classify(
     ----------
     scores
         A table of scores, with one column per seen class and optionally a column id (.csv,
-        .parquet); or many: a folder, or a pattern in quotes.
+        .parquet); or a folder of many.
     head
         A saved head (.rankshot); or rankings of the seen classes for each new class (.jsonl,
         .parquet), from which a head is made.

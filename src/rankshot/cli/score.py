@@ -26,7 +26,6 @@ def score(
     preprocessing: str | None = None,
     features: Annotated[bool, Parameter(negative="--no-features")] = True,
     batch_size: int = 16,
-    workers: int = 1,
     on_error: Literal["stop", "skip"] = "stop",
     overwrite: bool = False,
 ) -> None:
@@ -59,8 +58,6 @@ def score(
         compared.
     batch_size
         The number of inputs per call to the model.
-    workers
-        The number of processes for a folder, each of which runs the model.
     on_error
         What to do with inputs that cannot be read: stop, or skip and list them in a file.
     overwrite
@@ -76,7 +73,6 @@ def score(
         seen,
         preprocessing=preprocessing,
         features=features,
-        workers=workers,
         batch_size=batch_size,
         on_error=on_error,
         overwrite=overwrite,

@@ -27,15 +27,6 @@ MAX_LINE = 2**26
 """Bytes in a line: three million numbers with all their digits."""
 
 
-PATTERN = re.compile(r"[*?\[]")
-"""The characters that make a file name a pattern."""
-
-
-def has_pattern(text: str) -> bool:
-    """Return whether a text is a pattern such as ``scores/*.parquet``, not the name of a file."""
-    return PATTERN.search(text) is not None and not Path(text).exists()
-
-
 def require_ending(path: Path, endings: Collection[str]) -> str:
     """Return the ending of a file's name, or raise an error that lists the known endings."""
     if path.is_dir():

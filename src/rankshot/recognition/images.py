@@ -38,19 +38,8 @@ Margin = Literal["down", "even"]
 MAX_SIDE = 4096
 MAX_STD = 2.0
 """Pixels from 0 to 1 never deviate by more than 0.5; networks also divide by 1."""
-_CONVNEXT = "ConvNext"
-_KNOWN_TYPES: dict[str, tuple[Interpolation, bool]] = {
-    "ViT": ("bilinear", True),
-    "CLIP": ("bicubic", False),
-    "Bit": ("bicubic", False),
-    _CONVNEXT: ("bicubic", False),
-    "Siglip": ("bicubic", False),
-}
-"""Processors of transformers whose files describe all that they do; others have steps in code.
-
-For each, how it resizes if the file does not say, and whether a size that is a single number is
-that of a square, not of the shorter side.
-"""
+_KNOWN_TYPES = {"ViT", "CLIP", "Bit", "Siglip"}
+"""Processors of transformers whose files describe all that they do; others have steps in code."""
 _KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
 
 
@@ -285,8 +274,8 @@ def _describe_three(values: Sequence[float]) -> str:
 def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `Preprocessing` that a file of transformers describes."""
     name = config.get("image_processor_type") or config.get("feature_extractor_type")
-    kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
-    if kind is not None and kind not in _KNOWN_TYPES:
+    kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name))
+    if name and kind not in _KNOWN_TYPES:
         hint = "if it only resizes, crops and normalises, remove its name from the file"
         raise InputError("preprocessing", name, "does more than this file describes", hint=hint)
     steps = {step: value for step, value in config.items() if step.startswith("do_")}
@@ -298,45 +287,28 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     if unknown or not config.get("do_resize", True):
         told = ", ".join(sorted(unknown)) or "no do_resize"
         raise InputError("preprocessing", told, "is not supported")
-    number: Any = config.get("resample")
-    if number is None and kind is not None:
-        number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
-    number = require_whole_number("resample", number, len(INTERPOLATIONS) - 1, least=0)
+    most = len(INTERPOLATIONS) - 1
+    number = require_whole_number("resample", config.get("resample"), most, least=0)
     mean, std = 0, 1
     if config.get("do_normalize", True):
         mean, std = config["image_mean"], config["image_std"]
     rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
-    resize, size = _read_sizes(config, kind)
+    size, crop = config.get("size"), None
+    if config.get("do_center_crop"):
+        crop = config.get("crop_size")
+    shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
+    if isinstance(size, int) and crop is not None:
+        shortest = size
+    if config.get("crop_pct") is not None or (crop is None) != (shortest is None):
+        sizes = f"size {short_repr(size)}, crop_size {short_repr(crop)}"
+        raise InputError("preprocessing", sizes, "must give all images one shape, and the crop")
+    sides: Any = size if crop is None else crop
     return {
-        "size": size,
+        "size": (sides["height"], sides["width"]) if isinstance(sides, Mapping) else sides,
         "mean": mean,
         "std": std,
-        "resize": resize,
+        "resize": shortest,
         "interpolation": INTERPOLATIONS[number],
         "white": 255 * rescale,
         "margin": config.get("margin", "down"),
     }
-
-
-def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None, Any]:
-    """Return the shorter side after resizing, or None, and the size of the input."""
-    size, share = config.get("size"), config.get("crop_pct")
-    crop = config.get("crop_size") if config.get("do_center_crop") else None
-    shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
-    # Without a type, a single number is the shorter side if the middle is cropped.
-    is_square = crop is None if kind is None else _KNOWN_TYPES[kind][1]
-    if isinstance(size, int) and not is_square:
-        shortest = size
-    if kind == _CONVNEXT and crop is None:
-        # Small inputs are the middle of a larger image, large ones the whole image.
-        shortest = require_whole_number("shortest_edge", shortest or 0, MAX_SIDE)
-        share = 224 / 256 if share is None else share
-        require_number("crop_pct", share, above=0, below=np.inf)
-        return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
-    if share is not None or (crop is None) != (shortest is None):
-        sizes = f"size {short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {share!r}"
-        raise InputError("preprocessing", sizes, "must give all images one shape, and the crop")
-    sides = size if crop is None else crop
-    if isinstance(sides, Mapping):
-        sides = (sides["height"], sides["width"])
-    return shortest, sides

@@ -328,7 +328,7 @@ def recognise(
     reader = Reader(plan, names, score_type, on_error)
     scored = reader.read(inputs)
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
-    notes += [] if plan is None else [*plan.classes.changes, *filter(None, [plan.remark])]
+    notes += [] if plan is None else [*plan.classes.changes]
     known = None if reference is None else reader.read_labelled(reference, scored, "reference")
     few = None if examples is None else reader.read_labelled(examples, scored, "examples")
     if few is not None and few.labels is None:

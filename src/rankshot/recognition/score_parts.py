@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from scipy.sparse import issparse
 
-from rankshot.core.errors import InputError
 from rankshot.core.files import replace_file, require_own
 from rankshot.core.tables import TABLE_ENDINGS, open_csv_writer
-from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.jobs import (
     SUMMARY,
     JobRun,
@@ -32,7 +27,6 @@ from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.inputs import Entries, Input, Skipped, open_inputs
 from rankshot.recognition.scoring import (
     BATCH,
-    ON_ERROR,
     Classes,
     ScoringPlan,
     nothing_scored,
@@ -45,8 +39,7 @@ PART_INPUTS = 1000
 """The number of inputs of a part, about."""
 MIN_PARTS, MIN_BATCHES = 8, 16
 """Parts are shorter if there would be fewer of them, but have at least this many batches: the
-images of a part are decoded while the model computes, except those of its first batch. The number
-of workers has no influence: with another one, a second start finds the same parts."""
+images of a part are decoded while the model computes, except those of its first batch."""
 BLOCK_SCORES = 2**20
 """Scores and features that are collected before they are written."""
 SKIPPED = "_skipped.csv"
@@ -61,8 +54,6 @@ def write_scores(
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
-    executor: Executor | None = None,
-    workers: int | None = 1,
     batch_size: int = BATCH,
     on_error: str = "stop",
     overwrite: bool = False,
@@ -71,22 +62,19 @@ def write_scores(
 
     If the output is a folder, a job that was interrupted continues with the parts that are not
     finished when the same call is made again. (A function has no fingerprint by which it could be
-    recognised: it is always run from the start.) Each worker process opens the model once.
+    recognised: it is always run from the start.)
 
     Parameters
     ----------
     model, seen, preprocessing, features, batch_size
         As for `rankshot.recognition.score`. CSV files have no features, and sparse features, such
-        as word counts, are not written. Workers open the model themselves: with workers, it must be
-        a file in a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
+        as word counts, are not written.
     inputs : str, Path, sequence or ndarray
         As for `rankshot.recognition.score`.
     output : str or Path
         One table (.csv, .parquet); what was skipped is then listed next to it, as in
         ``scores.skipped.csv``. Or a folder of Parquet parts of up to about 1,000 inputs, which
         `classify` takes: what was skipped is listed in ``_skipped.csv`` in it.
-    executor, workers
-        For a folder, as for `rankshot.jobs.map_files`; by default, this process runs the model.
     on_error : {"stop", "skip"}
         With ``"skip"``, inputs that cannot be read are skipped and listed, and parts that fail are
         in ``failed``. With ``"stop"``, both end the job.
@@ -110,8 +98,6 @@ def write_scores(
     ...     print(run.n_rows, path.read_text().split())
     2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
     """
-    require_choice("on_error", on_error, ON_ERROR)
-    require_whole_number("batch_size", batch_size)
     target = Path(output).absolute()
     is_table = target.suffix in TABLE_ENDINGS
     features = features and target.suffix != ".csv"
@@ -119,21 +105,21 @@ def write_scores(
     names, kind = plan.classes.names, plan.model.kind
     require_score_file(target if is_table else target / "part.parquet", names, kind)
     entries = open_inputs(inputs, plan.model.takes)
-    task = _ScoreTask(lambda: plan, plan.identity, batch_size, on_error, None)
+    task = partial(_write_scores, plan, batch_size, on_error)
     if is_table:
         return _write_table(task, inputs, entries, target, overwrite=overwrite)
     parts = _divide(entries, batch_size)
-    require_outside(target, inputs, parts)
-    if executor is not None or workers != 1:
-        task = replace(task, open_plan=_find_opener(plan))
-    task = replace(task, has_probabilities=_are_probabilities(plan, parts, batch_size))
+    require_outside(target, inputs)
+    # The first batch says for all parts whether scores are probabilities.
+    every = chain.from_iterable(part.source for part in parts)
+    with closing(plan.run(every, batch_size, "skip", [], 0)) as blocks:
+        next(blocks, None)
     run = map_files(
         task,
         parts,
         target,
         {"command": "score", **plan.identity, "batch": batch_size},
-        executor=executor,
-        workers=workers,
+        workers=1,
         # A function cannot be recognised again.
         overwrite=overwrite or plan.model.fingerprint is None,
         on_error=on_error,
@@ -150,7 +136,7 @@ def write_scores(
 
 
 def _write_table(
-    task: _ScoreTask, inputs: object, entries: Entries, target: Path, *, overwrite: bool
+    task: Callable[..., None], inputs: object, entries: Entries, target: Path, *, overwrite: bool
 ) -> JobRun:
     """Write the scores of all inputs as one table."""
     listed = target.with_suffix(".skipped.csv")
@@ -204,68 +190,28 @@ def _make_part(name: str, entries: Sequence[Input | Skipped]) -> Part:
     return Part(name, source, digest.hexdigest())
 
 
-def _are_probabilities(plan: ScoringPlan, parts: Sequence[Part], batch_size: int) -> bool | None:
-    """Return, for all parts, whether the first scores are probabilities."""
-    trial = replace(plan)
-    # The job names the inputs that are bad.
-    blocks = trial.run(
-        chain.from_iterable(part.source for part in parts), batch_size, "skip", [], 0
-    )
-    with closing(blocks):
-        next(blocks, None)
-    return trial.has_probabilities
+def _write_scores(
+    plan: ScoringPlan,
+    batch_size: int,
+    on_error: str,
+    entries: Iterable[Input | Skipped],
+    target: Path,
+    metadata: dict[str, str],
+    required: object = None,
+) -> None:
+    """Write scores to a file; if inputs are ``required``, an error says that there are none."""
 
+    def blocks() -> Generator[Block, None, None]:
+        n_rows, skipped = 0, list[Skipped]()
+        found = plan.run(iter(entries), batch_size, on_error, skipped, BLOCK_SCORES)
+        with closing(found):
+            for ids, scores in found:
+                n_rows += len(ids)
+                # Sparse features would be thousands of zeros in a file.
+                yield ids, scores.with_blocks() if issparse(scores.features) else scores
+        if required is not None and not n_rows:
+            raise nothing_scored(required, skipped)
+        metadata[SUMMARY] = json.dumps({"n_rows": n_rows, "skipped": skipped})
 
-# -------------------------------------------------------------------- the task
-
-
-def _find_opener(plan: ScoringPlan) -> Callable[[], ScoringPlan]:
-    """What gives workers the plan: they open the model themselves."""
-    if plan.model.source is None:
-        rule = "is an object in memory, but workers open the model themselves"
-        raise InputError("model", plan.model.name, rule, hint="give a file or a name")
-    own = plan.model.preprocessing if plan.model.prepare is None else None
-    return partial(_open_plan, plan.model.source, plan.classes.names, own, features=plan.features)
-
-
-@lru_cache(maxsize=1)
-def _open_plan(
-    source: str, names: tuple[str, ...], preprocessing: Preprocessing | None, *, features: bool
-) -> ScoringPlan:
-    """The model of the last job in a worker process, which keeps it."""
-    return plan_scoring(source, names, preprocessing, features=features)
-
-
-@dataclass(frozen=True)
-class _ScoreTask:
-    """Writes the scores of some inputs."""
-
-    open_plan: Callable[[], ScoringPlan]
-    identity: Mapping[str, object]
-    batch_size: int
-    on_error: str
-    has_probabilities: bool | None
-
-    def __call__(
-        self, entries: Any, target: Path, metadata: dict[str, str], required: object = None
-    ) -> None:
-        """Write them to a file; if inputs are ``required``, an error says that there are none."""
-        opened = self.open_plan()
-        if opened.identity != self.identity:
-            raise InputError("model", opened.model.name, "differs from that of the job")
-        plan = replace(opened, has_probabilities=self.has_probabilities)
-
-        def blocks() -> Generator[Block, None, None]:
-            n_rows, skipped = 0, list[Skipped]()
-            found = plan.run(iter(entries), self.batch_size, self.on_error, skipped, BLOCK_SCORES)
-            with closing(found):
-                for ids, scores in found:
-                    n_rows += len(ids)
-                    # Sparse features would be thousands of zeros in a file.
-                    yield ids, scores.with_blocks() if issparse(scores.features) else scores
-            if required is not None and not n_rows:
-                raise nothing_scored(required, skipped)
-            metadata[SUMMARY] = json.dumps({"n_rows": n_rows, "skipped": skipped})
-
-        with closing(blocks()) as found:
-            write_score_table(target, plan.classes.names, found, plan.model.kind, metadata)
+    with closing(blocks()) as found:
+        write_score_table(target, plan.classes.names, found, plan.model.kind, metadata)

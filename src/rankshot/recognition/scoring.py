@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -52,7 +52,6 @@ from rankshot.zeroshot.scores import (
     Scores,
     are_probabilities,
     column_name,
-    log_class_probabilities,
     n_columns,
 )
 
@@ -245,8 +244,6 @@ class ScoringPlan:
         The model; it takes images, texts or values.
     classes : ClassLabels
         The classes, in the order of its outputs.
-    remark : str
-        What is remarkable about the names of the classes; often nothing.
     has_probabilities : bool or None
         Whether its outputs are probabilities; None before the first batch.
     features : bool
@@ -255,7 +252,6 @@ class ScoringPlan:
 
     model: Model
     classes: ClassLabels
-    remark: str = ""
     has_probabilities: bool | None = None
     features: bool = True
 
@@ -296,16 +292,19 @@ class ScoringPlan:
         ids: list[str] = []
         held: list[Scores] = []
         n_numbers = 0
-        batches = _prepare_batches(entries, batch_size, self._prepare(), self.model.device)
-        with closing(batches):
-            for batch in batches:
-                scores = self._score(batch) if batch.ids else None
+        with closing(self._prepare(entries, batch_size)) as groups:
+            for group in groups:
+                bad = [one for one in group if isinstance(one, Skipped)]
+                inputs = [one for one in group if isinstance(one, Input)]
+                if inputs:
+                    scored, scores, odd = self._score(inputs)
+                    bad += odd
                 if on_error == "stop":
-                    refuse_skipped(batch.skipped)
-                skipped += batch.skipped
-                if scores is None or not len(scores):
+                    refuse_skipped(bad)
+                skipped += bad
+                if not inputs or not scored:
                     continue
-                ids += batch.ids
+                ids += scored
                 held.append(scores)
                 n_numbers += scores.values.size + getattr(scores.features, "size", 0)
                 if n_numbers > most_numbers:
@@ -314,39 +313,65 @@ class ScoringPlan:
         if ids:
             yield ids, Scores.concatenate(held)
 
-    def _prepare(self) -> Callable[[object], object] | None:
+    def _prepare(self, entries: Entries, size: int) -> Generator[list[Input | Skipped], None, None]:
+        """Yield inputs in groups of ``size``, skipped ones included; threads decode images.
+
+        A group always begins at a multiple of ``size``: the scores of an input depend, in the last
+        digit, on the others in its batch, and should be the same after a restart.
+        """
         if self.model.takes != "images":
-            return None
-        convert = self.model.prepare or self.model.preprocessing
-        assert convert is not None  # noqa: S101 (plan_scoring has refused it)
+            while group := list(islice(entries, size)):
+                yield group
+            return
+        # A core is left to the model.
+        n_threads = max(1, min(4 if self.model.device == "CPU" else 16, cpu_count() - 1))
+        pending: deque[Iterator[Input | Skipped]] = deque()
+        with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
+            while True:
+                while len(pending) <= AHEAD and (group := list(islice(entries, size))):
+                    pending.append(pool.map(self._prepare_image, group))
+                if not pending:
+                    return
+                yield list(pending.popleft())
 
-        def prepare(value: object) -> object:
-            return convert(read_image(value) if isinstance(value, (str, Path)) else value)
+    def _prepare_image(self, one: Input | Skipped) -> Input | Skipped:
+        """The input of the model, or the reason why an image cannot be used."""
+        if isinstance(one, Skipped):
+            return one
+        prepare: Any = self.model.prepare or self.model.preprocessing
+        try:
+            is_file = isinstance(one.value, (str, Path))
+            return Input(one.id, prepare(read_image(one.value) if is_file else one.value))
+        except RankshotError as error:
+            return Skipped(one.id, str(error))
+        except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd image
+            reason = f"cannot be prepared ({type(error).__name__}: {short_repr(error)})"
+            return Skipped(one.id, reason)
 
-        return prepare
-
-    def _score(self, batch: Batch) -> Scores:
-        """The scores of a batch, from which inputs without finite scores are taken out."""
-        output, features = self._call(batch.values)
-        values = self._require_table(output, len(batch.ids))
+    def _score(self, inputs: Sequence[Input]) -> tuple[list[str], Scores, list[Skipped]]:
+        """The ids and scores of a batch, and the inputs whose scores are not finite."""
+        batch: Any = [one.value for one in inputs]
+        output, features = self._call(
+            np.stack(batch) if isinstance(batch[0], np.ndarray) else batch
+        )
+        values = self._require_table(output, len(inputs))
         is_finite = np.abs(values) < LARGEST_SCORE
-        reasons: dict[int, str] = {}
-        if features is not None and features.ndim == 2 and features.shape[0] == len(values):
+        is_good = is_finite.all(axis=1)
+        if features is not None and (features.ndim != 2 or len(values) != features.shape[0]):
+            features = None
+        if features is not None:
             with np.errstate(over="ignore"):
                 features = features.astype(np.float32)
-            total = np.asarray(features.sum(axis=1, dtype=np.float64)).ravel()
-            text = "a feature of the model is not finite"
-            reasons = dict.fromkeys(np.flatnonzero(~np.isfinite(total)).tolist(), text)
-        else:
-            features = None
-        for i in np.flatnonzero(~is_finite.all(axis=1)).tolist():
+            is_good &= np.isfinite(np.asarray(features.sum(axis=1, dtype=np.float64)).ravel())
+        odd = []
+        for i in np.flatnonzero(~is_good).tolist():
             column = int(np.argmin(is_finite[i]))
             where = column_name(self.classes.names, self.model.kind, column)
-            reasons[i] = f"the model's score is {values[i, column]} ({where})"
-        batch.skipped.extend(Skipped(batch.ids[i], reasons[i]) for i in sorted(reasons))
-        rows = [i for i in range(len(values)) if i not in reasons]
-        batch.ids[:] = [batch.ids[i] for i in rows]
-        values, features = values[rows], None if features is None else features[rows]
+            reason = f"the model's score is {values[i, column]} ({where})"
+            if is_finite[i].all():
+                reason = "a feature of the model is not finite"
+            odd.append(Skipped(inputs[i].id, reason))
+        values, features = values[is_good], None if features is None else features[is_good]
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
@@ -356,7 +381,9 @@ class ScoringPlan:
                 problem = f"returns probabilities first, but a later row is not{error.problem}"
                 hint = "let it return logits"
                 raise InputError("model", self.model.name, problem, hint=hint) from None
-        return Scores.from_validated(values, self.classes.names, self.model.kind, features)
+        ids = [inputs[i].id for i in np.flatnonzero(is_good)]
+        scores = Scores.from_validated(values, self.classes.names, self.model.kind, features)
+        return ids, scores, odd
 
     def _call(self, inputs: object) -> tuple[object, Any]:
         """Return the scores of some inputs, and their features if these are wanted and known."""
@@ -412,145 +439,63 @@ def plan_scoring(
             hint="give a list or a file with one name per line, in the order of its outputs, or "
             "imagenet-1k",
         )
-    opened = set_preprocessing(opened, preprocessing)
+    if preprocessing is not None:
+        if opened.takes == "texts":
+            raise InputError("preprocessing", preprocessing, "must be None for texts", opened.name)
+        given = as_preprocessing(preprocessing)
+        opened = replace(opened, takes="images", preprocessing=given, prepare=None)
+    if opened.takes == "images":
+        opened = _fit_preprocessing(opened)
     plan = ScoringPlan(opened, read_class_labels(source), features=features)
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
     if seen is not None and opened.classes is not None:
-        where = f"the names in {seen}" if isinstance(seen, (str, Path)) else "the given names"
-        plan.remark = _compare_names(plan.classes, opened, where)
+        _require_order(plan.classes, opened)
     return plan
 
 
-def set_preprocessing(
-    opened: Model, preprocessing: Preprocessing | str | Path | Mapping[str, object] | None
-) -> Model:
-    """Return a model whose preprocessing is known if it takes images, and fits its shape."""
-    given = None if preprocessing is None else as_preprocessing(preprocessing)
-    if given is not None:
-        if opened.takes == "texts":
-            raise InputError("preprocessing", preprocessing, "must be None for texts", opened.name)
-        opened = replace(opened, takes="images", preprocessing=given, prepare=None)
-    if opened.takes == "images":
-        require_pillow()
-    if opened.takes == "images" and opened.prepare is None:
-        if opened.preprocessing is None:
-            raise InputError(
-                "preprocessing",
-                NO_VALUE,
-                "is needed: that of this network is unknown" + opened.odd,
-                where=opened.name,
-                hint=f"give a preset ({', '.join(PRESETS)}) or a file preprocessor_config.json "
-                "(one beside the model is found)",
-            )
-        if opened.input_shape is not None:
-            fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
-            opened = replace(opened, preprocessing=fitted)
-    return opened
+def _fit_preprocessing(opened: Model) -> Model:
+    """Return a model for images whose preprocessing is known and fits its shape."""
+    require_pillow()
+    if opened.prepare is not None:
+        return opened
+    if opened.preprocessing is None:
+        raise InputError(
+            "preprocessing",
+            NO_VALUE,
+            "is needed: that of this network is unknown" + opened.odd,
+            where=opened.name,
+            hint=f"give a preset ({', '.join(PRESETS)}) or a file preprocessor_config.json "
+            "(one beside the model is found)",
+        )
+    if opened.input_shape is None:
+        return opened
+    fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
+    return replace(opened, preprocessing=fitted)
 
 
-def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
-    """Return a remark on names that replace the model's own; refuse those in another order.
+def _require_order(labels: ClassLabels, model: Model) -> None:
+    """Refuse names that are those of the model in another order.
 
     A few names may seem to be at another place, because a word of one class is a synonym of
-    another. So the order is another one if all names are those of the model, or if more of them
-    moved than stayed.
+    another. So the order is another one if more names moved than stayed, or all names are there.
     """
     assert model.classes is not None  # noqa: S101 (the caller has seen it)
     try:
         own = read_class_labels(model.classes)
-    except RankshotError as error:
-        return f"{where} replace those of the model, which are not usable ({error})"
+    except RankshotError:
+        return
     # Labels may be the same, such as the two cranes of ImageNet; names are not.
     names = labels.given if len(set(labels.given)) == len(labels) else labels.names
     meant = own.match_all(names)
     pairs = list(zip(names, own.given, strict=False))
-    same = sum(meant.get(given) == known for given, known in pairs)
-    moved = [i for i, (given, known) in enumerate(pairs) if meant.get(given, known) != known]
-    if moved and (len(meant) == len(own) or len(moved) >= same):
-        given, known = pairs[moved[0]]
-        raise InputError(
-            "seen",
-            given,
-            f"is {known!r} in the model: {where} are in another order",
-            where=f"{model.name}, output {moved[0]}",
-            hint="leave out the classes, or correct them",
-        )
-    other = [*moved, *(i for i, (given, _) in enumerate(pairs) if given not in meant)]
-    if not other:
-        return ""
-    given, known = pairs[other[0]]
-    return f"{where} replace those of the model: {given!r} instead of {known!r}"
-
-
-# -------------------------------------------------------------------- batches
-
-
-class Batch(NamedTuple):
-    """Some inputs in a row: their ids, what the model gets; and what was skipped among them."""
-
-    ids: list[str]
-    values: Any
-    skipped: list[Skipped]
-
-
-def _prepare_batches(
-    entries: Entries, size: int, prepare: Callable[[object], object] | None, device: str
-) -> Generator[Batch, None, None]:
-    """Yield inputs in groups of ``size``, whether skipped or not, decoded by some threads.
-
-    A batch always begins at a multiple of ``size``: the scores of an input depend, in the last
-    digit, on the others in its batch, and should be the same after a restart.
-    """
-    if prepare is None:
-        while group := list(islice(entries, size)):
-            yield _collect([(one, None) for one in group], stack=False)
-        return
-    # A core is left to the model.
-    n_threads = max(1, min(4 if device == "CPU" else 16, cpu_count() - 1))
-    with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
-        pending: deque[list[tuple[Input | Skipped, Future[object] | None]]] = deque()
-
-        def submit(one: Input | Skipped) -> tuple[Input | Skipped, Future[object] | None]:
-            return one, pool.submit(_try, prepare, one.value) if isinstance(one, Input) else None
-
-        try:
-            while True:
-                while len(pending) <= AHEAD and (group := list(islice(entries, size))):
-                    pending.append([submit(one) for one in group])
-                if not pending:
-                    return
-                yield _collect(
-                    [(one, task and task.result()) for one, task in pending.popleft()], stack=True
-                )
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _try(prepare: Callable[[object], object], value: object) -> object:
-    """Return what a value becomes, or the error that says why it cannot be used."""
-    try:
-        return prepare(value)
-    except RankshotError as error:
-        return error
-    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd image
-        return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
-
-
-def _collect(found: Sequence[tuple[Input | Skipped, object]], *, stack: bool) -> Batch:
-    ids: list[str] = []
-    values: list[Any] = []
-    skipped: list[Skipped] = []
-    for one, ready in found:
-        if isinstance(one, Skipped):
-            skipped.append(one)
-        elif isinstance(ready, RankshotError):
-            skipped.append(Skipped(one.id, str(ready)))
-        else:
-            ids.append(one.id)
-            values.append(ready if stack else one.value)
-    rows = isinstance(values[0], np.ndarray) if values else False
-    return Batch(ids, np.stack(values) if (stack and values) or rows else values, skipped)
+    moved = [i for i, (name, known) in enumerate(pairs) if meant.get(name, known) != known]
+    n_same = sum(meant.get(name) == known for name, known in pairs)
+    if moved and (len(meant) == len(own) or len(moved) >= n_same):
+        name, known = pairs[moved[0]]
+        rule = f"is {known!r} in the model: the names are in another order"
+        hint = "leave out the classes, or correct them"
+        raise InputError("seen", name, rule, f"{model.name}, output {moved[0]}", hint)
 
 
 # -------------------------------------------------------------------- checks of scores
@@ -565,8 +510,6 @@ class NetworkCheck(NamedTuple):
         The numbers of inputs and of seen classes.
     most_frequent : tuple of (str, int)
         The seen classes that are predicted most often, with the number of inputs.
-    mean_probability : float
-        The mean probability of the class with the highest score; NaN for one-vs-one scores.
     mean_correlation : float
         The mean correlation between the scores of two inputs. It is near 1 if the scores hardly
         depend on the inputs, as with wrong preprocessing.
@@ -589,7 +532,6 @@ class NetworkCheck(NamedTuple):
     n_inputs: int
     n_classes: int
     most_frequent: tuple[tuple[str, int], ...]
-    mean_probability: float
     mean_correlation: float
     accuracy: Interval | None
     n_labelled: int
@@ -621,13 +563,9 @@ class NetworkCheck(NamedTuple):
 
     def describe(self) -> list[str]:
         """Return a description, as lines to print."""
-        shares = [f"{name} {n / self.n_inputs:.0%}" for name, n in self.most_frequent]
-        is_known = not np.isnan(self.mean_probability)
-        probability = f"; mean top probability {format_share(self.mean_probability)}" * is_known
+        shares = ", ".join(f"{name} {n / self.n_inputs:.0%}" for name, n in self.most_frequent)
         inputs = format_count(self.n_inputs, "input")
-        lines = [
-            f"top predictions of the model itself ({inputs}): {', '.join(shares)}{probability}"
-        ]
+        lines = [f"top predictions of the model itself ({inputs}): {shares}"]
         if self.accuracy is not None:
             labelled = format_count(self.n_labelled, "labelled input")
             lines.append(f"the model's own accuracy on {labelled} of seen classes: {self.accuracy}")
@@ -651,22 +589,17 @@ def check_scores(scores: Scores, labels: ArrayLike | None = None) -> NetworkChec
     >>> scores = rs.Scores([[3, 1, 0], [0, 2, 1], [1, 4, 0]], ["cat", "dog", "fox"])
     >>> found = rs.recognition.check_scores(scores, ["cat", "fox", ""])
     >>> print("\n".join(found.describe()))
-    top predictions of the model itself (3 inputs): dog 67%, cat 33%; mean top probability .815
+    top predictions of the model itself (3 inputs): dog 67%, cat 33%
     the model's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
     n, items = len(scores), scores.items
     first = np.empty(n, np.intp)
     total = np.zeros(len(items))
-    probability, n_unequal = 0.0, 0
+    n_unequal = 0
     # In blocks: each needs several arrays of its size.
     for rows in row_blocks(n, len(items)):
-        batch = scores[rows]
-        values = np.asarray(batch.values, float)
+        values = np.asarray(scores[rows].values, float)
         first[rows] = most_probable(values)
-        if batch.kind == "one-vs-one":
-            probability = np.nan
-        else:
-            probability += float(np.exp(log_class_probabilities(batch).max(axis=1)).sum())
         # Rows of equal scores have no direction.
         unequal = values[np.ptp(values, axis=1) > 0]
         unequal -= unequal.mean(axis=1, keepdims=True)
@@ -684,7 +617,6 @@ def check_scores(scores: Scores, labels: ArrayLike | None = None) -> NetworkChec
         n,
         len(items),
         tuple((items[i], int(counts[i])) for i in order if counts[i]),
-        probability / n,
         float(total @ total - n_unequal) / pairs if pairs else np.nan,
         wilson_interval(n_right, n_labelled) if n_labelled else None,
         n_labelled,

@@ -449,31 +449,6 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     return PROBABILITIES if are_probabilities(values) else LOGITS
 
 
-def require_score_type(
-    values: NDArray[np.floating], table: ScoreTable, given: str, fitted: str, origin: str | Path
-) -> None:
-    """Refuse a table whose scores are not of the type that the head in ``origin`` was fitted for.
-
-    ``values`` are its first rows, and ``given`` the type that the user says they have, or auto.
-    """
-    if given not in {AUTO, fitted}:
-        raise InputError(
-            "score_type",
-            given,
-            f"is not that of the head in {origin}, which was fitted for {fitted}",
-        )
-    found = guess_score_type(values, table)
-    odd = given == AUTO and {found, fitted} == {LOGITS, PROBABILITIES}
-    if odd or found == ONE_VS_ONE != fitted:
-        raise InputError(
-            "score_type",
-            found,
-            f"is what the scores look like, and the head in {origin} was fitted for {fitted}",
-            where=str(table.path),
-            hint=f"if they are {fitted}, give this score type" if odd else "",
-        )
-
-
 def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     """Scores of a table as they were read, on a logarithmic scale.
 
