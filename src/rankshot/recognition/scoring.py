@@ -381,7 +381,7 @@ class ScoringPlan:
                 problem = f"returns probabilities first, but a later row is not{error.problem}"
                 hint = "let it return logits"
                 raise InputError("model", self.model.name, problem, hint=hint) from None
-        ids = [inputs[i].id for i in np.flatnonzero(is_good)]
+        ids = [inputs[i].id for i in np.flatnonzero(is_good).tolist()]
         scores = Scores.from_validated(values, self.classes.names, self.model.kind, features)
         return ids, scores, odd
 
