@@ -288,7 +288,8 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
         told = ", ".join(sorted(unknown)) or "no do_resize"
         raise InputError("preprocessing", told, "is not supported")
     most = len(INTERPOLATIONS) - 1
-    number = require_whole_number("resample", config.get("resample"), most, least=0)
+    resample: Any = config.get("resample")
+    number = require_whole_number("resample", resample, most, least=0)
     mean, std = 0, 1
     if config.get("do_normalize", True):
         mean, std = config["image_mean"], config["image_std"]
