@@ -288,7 +288,7 @@ SHAPES = [
     (
         "jsonl",
         '{"ranking": ["tea", "rum"], "shown": ["tea", "rum"]}\n{"ranking": ["gin"], "shown": ["gin"]}',
-        '! shape.jsonl:1 & kind="top" & kind="subset"',
+        "! shape.jsonl:1 & kind='top' & kind='subset'",
     ),
     (
         "jsonl",

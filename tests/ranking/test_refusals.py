@@ -238,11 +238,10 @@ def test_the_caller_may_say_how_rows_are_called_in_messages():
 
 JSON_LINES = [
     ('{"ranking": ["a"', "line"),
-    ('{"ranking": "abc"}', "line"),
+    ('{"ranking": "abc"}', "ranking"),
     ('{"ranking": ["b", ["a", "b"]]}', "item"),
     ('{"ranking": ["a"], "weight": NaN}', "weights"),
     ('{"ranking": [["a", "b"]], "k": 3}', "k"),
-    ('{"ranking": ["a"], "wieght": 3}', "field"),
 ]
 MALFORMED = [
     "1:", "1", "1,2", "1: 1,", "1: 1,,2", "1: {1,2", "1: 1,2}", "1: {1,{2,3}}", "1: {}",
@@ -257,6 +256,7 @@ PREFLIB = [
     (".soc", HEADER + "1: 3,2\n", "ranking", ":4"),
     (".soi", "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n", "header", ""),
     (".soc", HEADER, "file", ""),
+    (".jsonl", '{"ranking": ["a"], "wieght": 3}', "field", ""),
 ]
 
 

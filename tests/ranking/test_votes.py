@@ -229,7 +229,7 @@ def test_lines_of_rankings_can_be_skipped(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "rankings.jsonl"
     path.write_text("\n".join(lines * 30) + "\n")
-    told = r"210 rows of 300 .*:2: item='a'.*:3: line.*:4: line"
+    told = r"210 rows of 300 .*:4: line=.*:9: line .*:14: line="
     with pytest.warns(UserWarning, match=told):
         found = rs.read_rankings(path, on_error="skip")
     assert found.orders() == [["a", "b"], ["b"], ["c", "a"]] * 30

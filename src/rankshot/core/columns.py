@@ -11,7 +11,7 @@ import json
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import cache, partial
 from itertools import chain, islice
 from math import inf, isfinite
@@ -47,6 +47,9 @@ BATCH_CELLS = 2**19
 TEXT_BATCH_CELLS = 2**14
 """The same for CSV: its cells are text at first, which should stay in the cache."""
 PROBLEMS_SHOWN = 3
+
+
+Floats = NDArray[np.float64]
 
 
 class NumberCheck(NamedTuple):
@@ -163,7 +166,7 @@ class Table:
         ]
         columns = self._source.read(places) if places else []
         if places and not len(columns[0]):
-            raise InputError("table", NO_VALUE, "has no rows", where=str(self))
+            self.refuse("table", NO_VALUE, "has no rows")
         return columns
 
     def find(self, names: Iterable[str]) -> list[str]:
@@ -199,11 +202,16 @@ class Table:
         found = zip(names, self._load(names), strict=True)
         return [self._as_text(name, column) for name, column in found]
 
+    def read_values(self, name: str) -> list[Any]:
+        """Column of any values, lists among them, as Python's own; a missing one is None."""
+        (column,) = self._load([name])
+        return column.to_pylist() if _is_arrow(column) else [*column]
+
     def require_texts(self, name: str) -> list[str]:
         """Column of text, or raise for its first empty cell."""
         (texts,) = self.read_texts(name)
         if "" in texts:
-            raise InputError(repr(name), NO_VALUE, "is empty", self.where(texts.index("")))
+            self.refuse(repr(name), NO_VALUE, "is empty", texts.index(""))
         return texts
 
     def read_coded(self, *names: str) -> list[Coded]:
@@ -224,13 +232,12 @@ class Table:
         """Arrow column as text."""
         arrow = import_pyarrow()
         if arrow.types.is_nested(column.type):
-            raise InputError("column", name, f"holds {column.type}, not text", where=str(self))
+            self.refuse("column", name, f"holds {column.type}, not text")
         try:
             column.validate(full=True)
             texts = column.cast(arrow.string())
         except arrow.ArrowException as error:
-            rule = f"contains text that is not UTF-8 ({error})"
-            raise InputError("file", NO_VALUE, rule, where=str(self)) from None
+            self.refuse("file", NO_VALUE, f"contains text that is not UTF-8 ({error})")
         # PyArrow imports pandas to replace nulls.
         return texts.fill_null("") if texts.null_count else texts
 
@@ -281,9 +288,12 @@ class Table:
         Parquet keeps single precision.
         """
         columns = self._load(names)
-        is_typed = self._source.separator is None and all(map(_is_arrow, columns))
-        read = self._read_typed if is_typed else self._parse_all
-        matrix = read(names, columns, rule)
+        if self._source.separator is None and all(map(_is_arrow, columns)):
+            matrix = self._read_typed(names, columns, rule)
+        else:
+            matrix = np.empty((len(columns[0]) if columns else 0, len(columns)))
+            for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+                matrix[:, j] = self._parse_column(name, column, rule)
         require_numbers(matrix, rule, self.where, names.__getitem__)
         return matrix
 
@@ -296,42 +306,30 @@ class Table:
             is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
             may_lack = rule.allow_missing and (types.is_null(kind) or types.is_boolean(kind))
             if not is_number and not may_lack:
-                raise InputError("column", name, f"holds {kind}, not numbers", where=str(self))
+                self.refuse("column", name, f"holds {kind}, not numbers")
         return read_matrix(columns, len(columns[0]))
 
-    def _parse_all(
-        self, names: Sequence[str], columns: Sequence[Any], rule: NumberCheck
-    ) -> NDArray[np.float64]:
-        cells = [x.to_pylist() if _is_arrow(x) else x for x in columns]
-        n = len(cells[0]) if cells else 0
+    def _parse_column(self, name: str, column: Any, rule: NumberCheck) -> Sequence[float] | Floats:
+        cells = column.to_pylist() if _is_arrow(column) else column
         try:
-            flat = np.fromiter(map(float, chain.from_iterable(cells)), np.float64, n * len(cells))
-            return np.ascontiguousarray(flat.reshape(len(cells), n).T)
+            return np.fromiter(map(float, cells), np.float64, len(cells))
         except (TypeError, ValueError):
-            matrix = np.empty((n, len(cells)))
-        odd: list[tuple[int, int]] = []
-        for j, column in enumerate(cells):
-            for row, cell in enumerate(column):
-                try:
-                    matrix[row, j] = self._parse(cell, rule)
-                except (TypeError, ValueError):
-                    odd.append((row, j))
-                    break
-        if odd:
-            row, j = min(odd)
-            text = _to_text(cells[j][row])
-            raise InputError(
-                repr(names[j]), text if text.strip() else "empty", f"is invalid: {rule.text}",
-                where=self.where(row),
-            )  # fmt: skip
-        return matrix
+            numbers = []
+        for row, cell in enumerate(cells):
+            try:
+                numbers.append(self._parse(cell, rule))
+            except (TypeError, ValueError):
+                text = _to_text(cell)
+                value = text if text.strip() else "empty"
+                self.refuse(repr(name), value, f"is invalid: {rule.text}", row)
+        return numbers
 
     def _parse(self, cell: Any, rule: NumberCheck) -> float:
         if rule.allow_missing and not _to_text(cell).strip():
             return np.nan
         return float(cell.replace(",", ".") if self._source.separator == ";" else cell)
 
-    def parse_numbers(self, column: Coded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def parse_numbers(self, column: Coded) -> tuple[Floats, NDArray[np.bool_]]:
         """Numbers in a column of text, NaN where there is none, and what is text."""
         values = np.full(len(column.labels), np.nan)
         is_text = np.zeros(len(column.labels), bool)
@@ -347,8 +345,7 @@ class Table:
         (column,) = self._load([name])
         flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
         if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in "fiu":
-            what = "must have lists of numbers, all of one length"
-            raise InputError("column", name, what, where=str(self))
+            self.refuse("column", name, "must have lists of numbers, all of one length")
         matrix = flat.reshape(len(column), -1)
         require_numbers(matrix, rule, self.where, "feature {}".format)
         return matrix
@@ -390,7 +387,9 @@ def _to_text(value: object) -> str:
 # ---- Where tables come from
 
 
-def open_table(source: Any, missing: set[str] | None = None, on_error: str = "stop") -> Table:
+def open_table(
+    source: Any, missing: set[str] | None = None, on_error: str = "stop", *, nested: bool = False
+) -> Table:
     """Open a CSV, JSON or Parquet file, a data frame, a list of dicts or a dict of lists.
 
     CSV is read by PyArrow if it is installed; what it cannot read is read by Python's own reader,
@@ -403,6 +402,8 @@ def open_table(source: Any, missing: set[str] | None = None, on_error: str = "st
         As for `Table`.
     on_error : {"stop", "skip"}
         With "skip", lines that cannot be read are left out.
+    nested : bool
+        Whether records keep their lists, for `Table.read_values`.
 
     Examples
     --------
@@ -423,9 +424,9 @@ def open_table(source: Any, missing: set[str] | None = None, on_error: str = "st
         else:
             found = (_open_lines if ending in LINES_ENDINGS else _open_csv)(path, odd)
     elif is_records(source):
-        found = _open_records("table", source)
+        found = _open_records("table", source, nested=nested)
     elif (frame := as_frame(source)) is not None:
-        found = _open_frame("data frame", frame)
+        found = _open_frame(frame)
     else:
         raise InputError("table", source, "must be a table, a data frame or the path of a file")
     return Table(found, missing, odd)
@@ -537,23 +538,13 @@ def _open_parquet(path: Path) -> Source:
     return Source(str(path), names, read, partial(name_row, path, 0))
 
 
-def _open_frame(name: str, frame: Any) -> Source:
+def _open_frame(frame: Any) -> Source:
     """Columns of a data frame of narwhals."""
-    import narwhals.stable.v2 as nw  # noqa: PLC0415
 
-    def read_series(series: Any) -> Any:
-        if series.dtype == nw.String and series.null_count() < len(series):
-            with suppress(RankshotError):
-                import_pyarrow()
-                return series.to_arrow()
-        return series.to_list()
+    def read(places: list[int]) -> list[list[Any]]:
+        return [frame[:, j].to_list() for j in places]
 
-    return Source(
-        name,
-        frame.columns,
-        lambda places: [read_series(frame[:, j]) for j in places],
-        partial(name_row, name, 0),
-    )
+    return Source("data frame", frame.columns, read, partial(name_row, "data frame", 0))
 
 
 def is_records(source: Any) -> bool:
@@ -562,8 +553,11 @@ def is_records(source: Any) -> bool:
     return isinstance(source, dict) or (is_list and all(isinstance(x, Mapping) for x in source))
 
 
-def _open_records(name: str, records: Any) -> Source:
-    """Columns of records, or lists of columns, also as pandas writes them to JSON."""
+def _open_records(name: str, records: Any, *, nested: bool = False) -> Source:
+    """Columns of records, or lists of columns, also as pandas writes them to JSON.
+
+    Nested values, such as chat transcripts, are left out, unless they are asked for.
+    """
     columns: dict[str, list[Any]] = {}
     if isinstance(records, Mapping) and records:
         inner = [
@@ -575,11 +569,14 @@ def _open_records(name: str, records: Any) -> Source:
         ):
             columns = {str(key): list(x) for key, x in zip(records, inner, strict=True)}
     elif isinstance(records, (list, tuple)) and all(isinstance(x, Mapping) for x in records):
-        # Nested values, such as chat transcripts, are no cells.
-        flat = [
-            {key: x for key, x in record.items() if not isinstance(x, (list, dict))}
-            for record in records
-        ]
+        flat = (
+            records
+            if nested
+            else [
+                {key: x for key, x in record.items() if not isinstance(x, (list, dict))}
+                for record in records
+            ]
+        )
         keys = dict.fromkeys(chain.from_iterable(flat))
         columns = {str(key): [record.get(key) for record in flat] for key in keys}
     if not columns:
@@ -598,56 +595,61 @@ def _read_json(path: Path) -> Any:
         raise InputError("file", NO_VALUE, f"is not JSON ({error})", str(path)) from None
 
 
-def _open_lines(path: Path, odd: dict[str, None] | None) -> Source:
-    """Columns of JSON lines."""
-    if (frame := _read_arrow_lines(path)) is not None:
-
-        def where(row: int) -> str:
-            return f"{path}:{next(islice(read_lines(path), row, None))[0]}"
-
-        return _open_frame(str(path), frame)._replace(where=where)
-    records, lines = [], array("q")
+def iterate_records(
+    path: Path, size: int | None = None, odd: dict[str, None] | None = None, *, nested: bool = True
+) -> Iterator[Source]:
+    """Yield some objects of JSON lines at a time; with ``odd``, other lines are described there."""
     decode = json.JSONDecoder().decode
-    for number, line in read_lines(path):
-        try:
-            record = decode(line)
-        except (ValueError, RecursionError) as error:
-            record = f"is not JSON ({error})"
-        if isinstance(record, dict):
-            lines.append(number)
-            records.append(record)
-            continue
-        rule = record if isinstance(record, str) else "is not an object"
-        problem = InputError("line", line, rule, where=f"{path}:{number}")
-        if odd is None:
-            raise problem
-        odd[str(problem)] = None
-    return _open_records(str(path), records)._replace(where=partial(name_line, path, lines))
+    with closing(read_lines(path)) as stream:
+        for portion in iter(lambda: list(islice(stream, size)), []):
+            records, lines = [], array("q")
+            for number, line in portion:
+                try:
+                    record, rule = decode(line), "must be an object"
+                except (ValueError, RecursionError) as error:
+                    record, rule = None, f"is not JSON ({error})"
+                if isinstance(record, dict):
+                    lines.append(number)
+                    records.append(record)
+                    continue
+                problem = InputError("line", line, rule, where=f"{path}:{number}")
+                if odd is None:
+                    raise problem
+                odd[str(problem)] = None
+            if records:
+                source = _open_records(str(path), records, nested=nested)
+                yield source._replace(where=partial(name_line, path, lines))
+
+
+def _open_lines(path: Path, odd: dict[str, None] | None) -> Source:
+    """Columns of JSON lines, by PyArrow if it is installed, and can read them."""
+    if (table := _read_arrow_lines(path)) is None:
+        found = next(iterate_records(path, None, odd, nested=False), None)
+        return found or _open_records(str(path), [])
+
+    def where(row: int) -> str:
+        return f"{path}:{next(islice(read_lines(path), row, None))[0]}"
+
+    return Source(str(path), table.column_names, partial(_take, table.columns), where)
 
 
 def _read_arrow_lines(path: Path) -> Any:
-    """JSON lines as a data frame; None if PyArrow is not installed, or cannot read them."""
+    """JSON lines as an Arrow table; None if PyArrow is not installed, or cannot read them."""
     try:
         arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.json")
     except RankshotError:
         return None
-    options: dict[str, Any] = {}
     try:
-        while True:
-            with open_bytes(path) as stream:
-                table = reader.read_json(stream, **options)
-            times = [x for x in table.schema if arrow.types.is_temporal(x.type)]
-            if not times:
-                break
-            # PyArrow makes times of names that look like them.
-            text = arrow.schema([(x.name, arrow.string()) for x in times])
-            options = {"parse_options": reader.ParseOptions(explicit_schema=text)}
+        with open_bytes(path) as stream:
+            table = reader.read_json(stream)
     except (arrow.ArrowException, UnicodeDecodeError):
         return None
-    flat = [x.name for x in table.schema if not arrow.types.is_nested(x.type)]
-    if not table.num_rows or len({*flat}) < len(flat):
+    types = arrow.types
+    # PyArrow makes times of names that look like them.
+    if not table.num_rows or any(types.is_temporal(x.type) for x in table.schema):
         return None
-    return as_frame(table.select(flat))
+    flat = table.select([x.name for x in table.schema if not types.is_nested(x.type)])
+    return flat if len({*flat.column_names}) == flat.num_columns else None
 
 
 # ---- Rows that cannot be read
@@ -694,7 +696,7 @@ class RowChecks:
         problems = [*lines, *(text for _, text in sorted(self._problems))]
         if not self.kept.any():
             rule = f"has no row that can be read; the first: {problems[0]}"
-            raise InputError("table", NO_VALUE, rule, where=str(self._table))
+            self._table.refuse("table", NO_VALUE, rule)
         if problems:
             n_skipped = int((~self.kept).sum()) + len(lines)
             warn_of_skipped(n_skipped, self.kept.size + len(lines), problems)

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from difflib import get_close_matches
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.columns import (
     COLUMN_ENDINGS,
     MISSING,
+    Table,
     find_readable,
-    name_line,
-    name_row,
+    iterate_records,
     open_table,
+    read_batches,
     warn_of_skipped,
 )
 from rankshot.core.errors import (
@@ -38,8 +37,8 @@ from rankshot.core.files import PACKED, read_lines, replace_file, require_ending
 from rankshot.core.tables import as_frame, find_column, import_pyarrow, open_parquet
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
-from rankshot.ranking.column_meanings import Meanings, Reading, find_role
-from rankshot.ranking.construction import Kind, Where
+from rankshot.ranking.column_meanings import ROLES, Meanings, Reading, find_role
+from rankshot.ranking.construction import Kind, refuse_first
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.votes import Votes, is_votes, read_votes
@@ -52,10 +51,9 @@ FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
 LABELS = ("target", "source", "rater")
 ITEMS_KEY = b"rankshot.items"
 """The metadata in which a file names all its items, also those that no ranking lists."""
-SHARED_ARGUMENTS = {"rater", "weight", "count"}
-VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "tie", "category", "id", "outcomes"}
-BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
-COLUMN_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
+VOTE_ARGUMENTS = {name for name, role in ROLES.items() if role.tables == "votes"} - {"cluster"}
+BALLOT_ARGUMENTS = {name for name, role in ROLES.items() if role.tables == "ballots"}
+COLUMN_ARGUMENTS = VOTE_ARGUMENTS | BALLOT_ARGUMENTS | {"rater", "weight", "count", "outcomes"}
 TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on_error"}
 """What names the columns of a table, and says how to read them."""
 
@@ -179,30 +177,25 @@ def read_source(
     named = {name: value for name, value in given.items() if value is not None}
     require_arguments(named, COLUMN_ARGUMENTS)
     beside = {"covariates": covariates, "cluster": cluster if isinstance(cluster, str) else None}
-    path = Path(source) if isinstance(source, (str, Path)) and has_rankings(Path(source)) else None
-    records = None if path else _find_records(source)
-    if path or records is not None:
-        reader = _RecordReader(str(path or "table"), items, kind, named.pop("rater", None))
+    name = str(source) if isinstance(source, (str, Path)) else "table"
+    odd: dict[str, None] | None = {} if skips else None
+    if (tables := _open_orders(source, odd)) is not None:
+        rater = named.pop("rater", None)
         unused = {"layout": layout, "ignore": ignore, "missing": missing, **named, **beside}
-        rule = "applies to tables of votes or ballots, not rankings"
-        _refuse_unused(unused, rule, reader.name)
-        if path and path.suffix in {".parquet", *PREFLIB_ENDINGS}:
-            rule = f"applies to tables and JSON lines, not {path.suffix}"
-            _refuse_unused({"on_error": on_error if skips else None}, rule, reader.name)
-        if path and path.suffix in PREFLIB_ENDINGS:
-            return Votes(read_preflib(path, items, kind or "top"))
-        if path and path.suffix == ".parquet":
-            return reader.read(reader.iterate_parquet(path))
-        if path:
-            return reader.read(_iterate_lines(path), skips=skips)
-        return reader.read([(records or [], partial(name_row, reader.name, 0))])
+        _refuse_unused(unused, "applies to tables of votes or ballots, not rankings", name)
+        if (ending := Path(name).suffix) in PREFLIB_ENDINGS:
+            _refuse_unused(
+                {"on_error": on_error if skips else None}, f"has no use in {ending}", name
+            )
+            return Votes(read_preflib(Path(name), items, kind or "top"))
+        return _read_orders(tables, name, items, kind, rater, odd)
     ignored, outcomes = split_names(ignore), named.pop("outcomes", None)
     table = open_table(source, read_missing(missing), on_error)
     of_votes = {*named} & VOTE_ARGUMENTS or outcomes or covariates
     roles = {**named, "cluster": beside["cluster"]}
     found = Meanings(table, roles, ignored, items, is_complete=columns is not None)
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
-        more = {name: named[name] for name in {*named} - VOTE_ARGUMENTS - SHARED_ARGUMENTS}
+        more = {name: named[name] for name in {*named} & BALLOT_ARGUMENTS}
         _refuse_unused(more, "applies to ballots, but these are votes", str(table))
         if layout not in {None, "votes"}:
             rule = f"applies to votes, not to layout={layout!r}"
@@ -244,44 +237,50 @@ def read_missing(missing: str | Iterable[str] | None) -> set[str]:
     return {""} if given == [] else MISSING | {*(given or ())}
 
 
-def _find_records(table: object) -> list[Any] | None:
-    """Records of a data frame, or of what looks like one, if it has rankings as lists."""
-    if isinstance(table, (list, tuple)):
-        return [*table] if table and isinstance(table[0], dict) and "ranking" in table[0] else None
-    frame = None if isinstance(table, (str, Path, dict)) else as_frame(table)
-    if frame is None or "ranking" not in frame.columns or not len(frame):
+def _open_orders(source: object, odd: dict[str, None] | None) -> Iterable[Table] | None:
+    """Tables of rankings, one per row, some at a time; None for a table of votes or ballots."""
+    if isinstance(source, (str, Path)):
+        return _open_file(Path(source), odd)
+    records, frame = source, None if isinstance(source, dict) else as_frame(source)
+    if frame is not None and "ranking" in frame.columns:
+        records = frame.rows(named=True)
+        for record in records:
+            if isinstance(order := record["ranking"], (list, np.ndarray)):
+                record["ranking"] = [x.tolist() if isinstance(x, np.ndarray) else x for x in order]
+    if not isinstance(records, (list, tuple)) or not records or not isinstance(records[0], dict):
         return None
-    records = frame.rows(named=True)
-    for record in records if isinstance(records[0]["ranking"], (list, np.ndarray)) else ():
-        record["ranking"] = [
-            x.tolist() if isinstance(x, np.ndarray) else x for x in record["ranking"]
-        ]
-    return records if isinstance(records[0]["ranking"], list) else None
+    if "ranking" not in records[0] or (frame is not None and type(records[0]["ranking"]) is str):
+        return None
+    return [open_table(records, nested=True)]
 
 
-def has_rankings(path: Path) -> bool:
-    """Whether a file has one ranking per line or row, and is not a table of votes or ballots."""
+def _open_file(path: Path, odd: dict[str, None] | None) -> Iterable[Table] | None:
+    """Tables of rankings in a file; none in PrefLib's; None for a table of votes or ballots."""
     ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
     if ending in PREFLIB_ENDINGS:
-        return True
+        return ()
     if ending == ".parquet":
         with open_parquet(path) as file:
             schema = file.schema_arrow
         # A table has other columns than lists.
-        return "ranking" in map(str.strip, schema.names) or all(map(_is_list, schema.types))
+        if "ranking" not in map(str.strip, schema.names) and not all(map(_is_list, schema.types)):
+            return None
+        kind = schema.field(find_column(schema.names, "ranking", path)).type
+        if not _is_list(kind):
+            rule = f"must be a column of lists of names, not {kind}"
+            raise InputError("ranking", NO_VALUE, rule, where=str(path))
+        return read_batches(path, schema.names, ROWS_AT_ONCE)
     if ending.removesuffix(PACKED) not in JSONL_ENDINGS:
-        return False
+        return None
     with closing(read_lines(path)) as lines:
         _, first = next(lines, (0, "{}"))
     # A table has no lists; what is not JSON is an error of the reader of rankings.
-    try:
+    with suppress(ValueError, RecursionError):
         record = json.loads(first)
-    except (ValueError, RecursionError):
-        return True
-    cells = record.values() if isinstance(record, dict) else ()
-    return isinstance(record, dict) and (
-        "ranking" in record or not any(isinstance(x, str) for x in cells)
-    )
+        is_text = isinstance(record, dict) and any(isinstance(x, str) for x in record.values())
+        if not isinstance(record, dict) or ("ranking" not in record and is_text):
+            return None
+    return (Table(some, odd=odd) for some in iterate_records(path, ROWS_AT_ONCE, odd))
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -333,174 +332,128 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 # ---- Records: a ranking as a line of JSON, or a row of Parquet or of a data frame
 
 
-_Portion = tuple[list[Any], Where]
-"""Some records, and how they are called in messages."""
+def _read_orders(
+    tables: Iterable[Table],
+    name: str,
+    items: Iterable[object] | None,
+    kind: Kind | None,
+    rater: str | None,
+    odd: dict[str, None] | None,
+) -> Votes:
+    """Rankings in all tables, over the given items or those that occur in any, sorted.
 
-
-class _RecordReader:
-    """Reads rankings from records, and notes their fields.
-
-    Parameters
-    ----------
-    name : str
-        The file, for messages.
-    items, kind
-        As for `read_rankings`.
-    rater : str, optional
-        The field that says who gave a ranking.
+    With ``odd``, those that cannot be read are skipped, and a warning counts them.
     """
-
-    def __init__(
-        self, name: str, items: Iterable[object] | None, kind: Kind | None, rater: str | None
-    ) -> None:
-        self.name, self._kind, self._rater = name, kind, rater
-        self._items = None if items is None else as_names(items)
-        self._fields: dict[str, None] = {}
-
-    def read(self, portions: Iterable[_Portion], *, skips: bool = False) -> Votes:
-        """Rankings of all records, over the given items or those that occur in any, sorted.
-
-        With ``skips``, a warning counts those that cannot be read.
-        """
-        parts: list[Rankings] = []
-        problems: list[str] = []
-        n = 0
-        for records, where in portions:
-            n += len(records)
-            rows: list[int] = [*range(len(records))]
-            if skips:
-                rows, odd = find_readable(rows, lambda some: self._build(some, records, where))  # noqa: B023
-                problems += [text for _, text in odd]
-            if rows:
-                parts.append(self._build(rows, records, where))
-                if self._kind is None:
-                    # Not a matter of single records: none is skipped for it.
-                    self._require_kinds(rows, records, where, {*parts[-1].items})
-        if not parts:
-            rule = "contains no rankings"
-            if problems:
-                rule = f"has no line that can be read; the first: {problems[0]}"
-            raise InputError("file", NO_VALUE, rule, where=self.name)
-        if problems:
-            warn_of_skipped(len(problems), n, problems)
-        names = self._items or tuple(sorted({item for part in parts for item in part.items}))
-        rankings = Rankings.concatenate(part.change_items(names) for part in parts)
-        rater = self._find_rater()
-        roles = {name: "rater" if name == rater else name for name in self._fields}
-        used = {name: role for name, role in roles.items() if role in FIELDS}
-        unused = tuple(name for name in self._fields if name not in used)
-        return Votes(rankings, reading=Reading("rankings", used, unused))
-
-    def _build(self, rows: Sequence[int], records: list[Any], all_where: Where) -> Rankings:
-        """Rankings of some records; a field that is null is left out."""
-
-        def where(i: int) -> str:
-            return all_where(rows[i])
-
-        some = [records[row] for row in rows]
-        for i, record in enumerate(some):
-            if isinstance(record, InputError):
-                record.where = where(i)
-                raise record
-            if type(record) is not dict or type(record.get("ranking")) is not list:
-                rule = 'must be an object with a list "ranking"'
-                raise InputError("line", record, rule, where=where(i))
-            if new := record.keys() - self._fields.keys():
-                for field in new:
-                    _refuse_misspelt_field(field, where(i))
-                self._fields |= dict.fromkeys(record)
-
-        def column(field: str, default: Any = None) -> list[Any]:
-            return [default if (x := record.get(field)) is None else x for record in some]
-
-        rankings = Rankings.from_orders(
-            column("ranking"),
-            items=self._items,
-            targets=column("target"),
-            sources=column("source"),
-            raters=column(self._find_rater()),
-            weights=column("weight", 1),
-            kind=column("kind", self._kind or "top"),
-            where=where,
-        )
-        ks = column("k")
-        if set(ks) == {None}:
-            return rankings
-        return rankings.top(_read_lengths(ks, rankings, where))
-
-    def iterate_parquet(self, path: Path) -> Iterator[_Portion]:
-        """Yield the rows of a Parquet file, which may name all items."""
-        with open_parquet(path) as file:
-            self._items = self._items or _read_item_names(file, path)
-            self._fields |= dict.fromkeys(file.schema_arrow.names)
-            columns = [*_find_fields(file.schema_arrow, path), *([self._rater] * bool(self._rater))]
-            begin = 0
-            groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
-            for batch in chain.from_iterable(group.to_batches(ROWS_AT_ONCE) for group in groups):
-                yield batch.to_pylist(), partial(name_row, path, begin)
-                begin += batch.num_rows
-
-    def _find_rater(self) -> str:
-        """Name of the field that says who gave a ranking: "rater", or one with such a name."""
-        if self._rater is not None:
-            find_column([*self._fields], self._rater, self.name)
-            return self._rater
-        people = [field for field in self._fields if find_role(field) == "rater"]
-        if len(people) > 1 and "rater" not in people:
-            raise InputError(
-                "rater", ", ".join(people), "may all say who gave a ranking", where=self.name,
-                hint=f"choose with {' or '.join(f'rater={name!r}' for name in people)}",
-            )  # fmt: skip
-        return people[0] if people and "rater" not in people else "rater"
-
-    def _require_kinds(
-        self, rows: list[int], records: list[Any], where: Where, items: set[str]
-    ) -> None:
-        """Raise for a ranking of some items that were shown, if it does not say what it is."""
-        for row in rows:
-            shown = records[row].get("shown")
-            is_part = type(shown) is list and not items <= {*map(str, shown)}
-            if is_part and "kind" not in records[row]:
-                raise InputError(
-                    "kind",
-                    NO_VALUE,
-                    'must be given: "shown" does not have all items. The others may come after the '
-                    'ranking (kind="top") or may not have been compared (kind="subset")',
-                    where=where(row),
-                    hint='pass kind=, or add a field "kind" to the file',
-                )
+    listed = None if items is None else as_names(items)
+    if listed is None and name.endswith(".parquet"):
+        listed = _read_item_names(Path(name))
+    parts: list[Rankings] = []
+    fields: dict[str, None] = {}
+    problems, n, by = [], 0, "rater"
+    for table in tables:
+        fields |= dict.fromkeys(table.columns)
+        by = _find_rater(table, [*fields], rater)
+        columns = {
+            name: table.read_values(name) for name in {*FIELDS, by, "shown"} & {*table.columns}
+        }
+        build = partial(_build, table, columns, by, listed, kind)
+        rows = [*range(len(columns.get("ranking", ())))]
+        n += len(rows)
+        if odd is not None:
+            rows, skipped = find_readable(rows, build)
+            problems += [text for _, text in skipped]
+        if rows:
+            parts.append(build(rows))
+            if kind is None:
+                # Not a matter of single records: none is skipped for it.
+                _require_kinds(table, columns, rows, {*parts[-1].items})
+    problems = [*(odd or ()), *problems]
+    if not parts:
+        rule = f"has no line that can be read; the first: {problems[0]}" if problems else "is empty"
+        raise InputError("file", NO_VALUE, rule, where=name)
+    if problems:
+        warn_of_skipped(len(problems), n + len(odd or ()), problems)
+    names = listed or tuple(sorted({item for part in parts for item in part.items}))
+    rankings = Rankings.concatenate(part.change_items(names) for part in parts)
+    used = {name: "rater" if name == by else name for name in fields if name in {*FIELDS, by}}
+    return Votes(
+        rankings, reading=Reading("rankings", used, tuple(x for x in fields if x not in used))
+    )
 
 
-def _read_lengths(ks: list[Any], rankings: Rankings, where: Where) -> NDArray[np.int64]:
-    """How many of the listed items are ordered: k, or all."""
+def _build(
+    table: Table,
+    columns: Mapping[str, list[Any]],
+    rater: str,
+    items: tuple[str, ...] | None,
+    kind: Kind | None,
+    rows: Sequence[int],
+) -> Rankings:
+    """Rankings of some rows; a field that is null is left out."""
+
+    def where(i: int) -> str:
+        return table.where(rows[i])
+
+    def read(field: str, default: Any = None) -> list[Any]:
+        cells = columns.get(field)
+        if cells is None:
+            return [default] * len(rows)
+        return [default if cells[row] is None else cells[row] for row in rows]
+
+    orders = read("ranking")
+    refuse_first("ranking", orders, lambda order: type(order) is list, "must be a list", where)
+    rankings = Rankings.from_orders(
+        orders,
+        items=items,
+        targets=read("target"),
+        sources=read("source"),
+        raters=read(rater),
+        weights=read("weight", 1),
+        kind=read("kind", kind or "top"),
+        where=where,
+    )
     lengths = rankings.lengths.copy()
-    for row, (k, most) in enumerate(zip(ks, rankings.n_listed.tolist(), strict=True)):
+    for row, (k, most) in enumerate(zip(read("k"), rankings.n_listed.tolist(), strict=True)):
         if k is not None:
             with prefix_errors(where(row)):
                 # Programs without missing whole numbers write floats.
                 whole = int(k) if isinstance(k, float) and k.is_integer() else k
                 lengths[row] = require_whole_number("k", whole, most)
-    return lengths
+    return rankings.top(lengths) if np.any(lengths < rankings.lengths) else rankings
 
 
-def _iterate_lines(path: Path) -> Iterator[_Portion]:
-    """Yield the records of JSON lines, and an error in place of what is not JSON."""
-    decode = json.JSONDecoder().decode
-    with closing(read_lines(path)) as lines:
-        for portion in iter(lambda: list(islice(lines, ROWS_AT_ONCE)), []):
-            records: list[Any] = []
-            for _, line in portion:
-                try:
-                    records.append(decode(line))
-                except (ValueError, RecursionError) as error:
-                    records.append(InputError("line", line, f"is not JSON ({error})"))
-            yield records, partial(name_line, path, [number for number, _ in portion])
+def _find_rater(table: Table, fields: list[str], rater: str | None) -> str:
+    """Name of the field that says who gave a ranking: "rater", or one with such a name.
+
+    A field that is nearly one of ours is an error: other fields are allowed, and ignored.
+    """
+    for field in fields:
+        close = get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)
+        if close and field not in FIELDS:
+            table.refuse("field", field, f"is unknown: did you mean {close[0]!r}?")
+    if rater is not None:
+        find_column(fields, rater, str(table))
+        return rater
+    people = [field for field in fields if find_role(field) == "rater"]
+    if len(people) > 1 and "rater" not in people:
+        rule, choices = "may all say who gave a ranking", {"rater": tuple(people)}
+        table.refuse("rater", ", ".join(people), rule, choices=choices)
+    return people[0] if people and "rater" not in people else "rater"
 
 
-def _refuse_misspelt_field(field: str, where: str) -> None:
-    """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
-    if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
-        raise InputError("field", field, f"is unknown: did you mean {close[0]!r}?", where=where)
+def _require_kinds(
+    table: Table, columns: Mapping[str, list[Any]], rows: Sequence[int], items: set[str]
+) -> None:
+    """Raise for a ranking of some items that were shown, if it does not say what it is."""
+    for row in rows if "shown" in columns else ():
+        shown, kind = columns["shown"][row], columns.get("kind")
+        is_part = isinstance(shown, list) and not items <= {*map(str, shown)}
+        if is_part and (kind is None or kind[row] is None):
+            table.refuse(
+                "kind", NO_VALUE, 'must be given: "shown" does not have all items. The others may '
+                "come after the ranking (top) or may not have been compared (subset)", row,
+                hint='add a field "kind" to the file', choices={"kind": ("top", "subset")},
+            )  # fmt: skip
 
 
 def _iterate_records(rankings: Rankings) -> Iterator[dict[str, Any]]:
@@ -532,27 +485,16 @@ def write_jsonl(rankings: Rankings, stream: TextIO) -> None:
 # ---- Parquet
 
 
-def _read_item_names(file: Any, path: Path) -> tuple[str, ...] | None:
+def _read_item_names(path: Path) -> tuple[str, ...] | None:
     """Items that the metadata of a file name; None if they do not."""
-    text = (file.metadata.metadata or {}).get(ITEMS_KEY)
+    with open_parquet(path) as file:
+        text = (file.metadata.metadata or {}).get(ITEMS_KEY)
     try:
         return None if text is None else as_names(json.loads(text))
     except ValueError:
         raise InputError(
             "metadata", ITEMS_KEY.decode(), "is not a list of names", where=str(path)
         ) from None
-
-
-def _find_fields(schema: Any, path: Path) -> list[str]:
-    """Columns to read; an error for one that is nearly one of ours, and for rankings of a type."""
-    for name in schema.names:
-        _refuse_misspelt_field(name, str(path))
-    kind = schema.field(find_column(schema.names, "ranking", path)).type
-    if not _is_list(kind):
-        raise InputError(
-            "ranking", NO_VALUE, f"must be a column of lists of names, not {kind}", where=str(path)
-        )
-    return [name for name in schema.names if name in FIELDS or find_role(name) == "rater"]
 
 
 def _is_list(kind: Any) -> bool:
