@@ -6,7 +6,11 @@ from report_samples import EXAMPLE
 
 import rankshot as rs
 from rankshot.pages import Outcomes, build_report
-from rankshot.pages.explanations import find_supporters, format_contributions
+from rankshot.pages.explanations import (
+    find_supporters,
+    format_alternatives,
+    format_contributions,
+)
 from rankshot.pages.page import make_bars
 from rankshot.zeroshot.explanation import Explanation
 
@@ -35,6 +39,10 @@ def test_what_contributes_besides_the_rankings_is_a_table_of_its_own():
         ("another model", "÷1.05"),
     ]
     assert len(format_contributions(replace(WHY, others=()))) == len(format_contributions(why)) - 1
+    assert [bar[:3] for bar in format_alternatives(why)] == [
+        ("dog", "21.4%", 0.214),
+        ("ship", "7.1%", 0.071),
+    ]
 
 
 def test_a_bar_that_hides_all_others_is_cut_off_and_marked():
@@ -80,12 +88,14 @@ def test_a_wrong_prediction_of_each_class_is_explained(outcomes):
     report = build_report("t", found, head=head, scores=scores)
     assert [one.truth for one in report.explanations] == found.classes
     assert not any(one.truth == one.label for one in report.explanations)
-    for one in report.explanations:
+    assert all(one.why.against == one.truth for one in report.explanations)
+    unknown = build_report("t", found._replace(truth=None), head=head, scores=scores).explanations
+    assert [one.label for one in unknown] == found.classes
+    for one in (*report.explanations, *unknown):
         row = found.ids.index(one.name)
         assert one.why.target == one.label == found.predicted[row]
-        others = np.delete(found.proba[row], found.classes.index(one.label))
-        rival = found.proba[row, found.classes.index(one.why.against)]
-        assert rival == others.max() or one.why.against == one.truth
+        second = found.classes[np.argsort(found.proba[row])[-2]]
+        assert one.why.against == (one.truth or second)
 
 
 def test_predictions_of_another_head_are_not_explained(outcomes):

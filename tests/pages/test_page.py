@@ -11,7 +11,6 @@ from rankshot import RankshotError
 from rankshot.pages import Card, Report, render_report, write_page
 from rankshot.pages.explanations import ShownInput
 from rankshot.pages.predictions import PredictionOverview
-from rankshot.pages.report import write_lead
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 
@@ -86,13 +85,6 @@ def test_every_number_and_name_is_on_the_page(full):
     """
     missing = [w for line in wanted.split("\n") for w in line.strip().split("|") if w not in text]
     assert missing == []
-
-
-def test_the_lead_depends_on_what_the_head_was_given():
-    flags = [{}, {"with_examples": True}, {"with_evidence": True}]
-    leads = [write_lead(**each) for each in (*flags, flags[1] | flags[2])]
-    assert len({*leads}) == 4
-    assert leads[0] == write_lead(with_examples=False, with_evidence=False)
 
 
 # ---- Form

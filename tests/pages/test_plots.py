@@ -84,6 +84,7 @@ def test_rankings_are_side_by_side():
         *((1, 0, "d"), (1, 1, "a"), (1, 2, "e")),
     }
     assert names_at(axes.xaxis) == ["WordNet", "me"]
+    assert {line.get_markersize() for line in axes.xaxis.get_ticklines()} == {0}
     colours = {}
     for patch, text in zip(axes.patches, axes.texts, strict=True):
         colours.setdefault(text.get_text().removeprefix("= "), set()).add(patch.get_facecolor())

@@ -65,8 +65,8 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
     names += [str(inside / "deep" / "a"), "/deep/a", "a", "", ".", "..", "a\0b", "a\0b/c"]
     names += ["x" * 5000 + "/a", "link", "pipe", "folder"]
     assert find_files(inside, names) == {}
-    found = find_files(inside, ["deep/a", "deep/a.png", "deep/../deep/a", "near"])
-    assert len(found) == 4
+    found = find_files(inside, ["deep/a", "deep/a.png", "near"])
+    assert len(found) == 3
     for file in found.values():
         shown = decode(Thumbnail.make(file))
         assert shown[32, 24].argmax() == 0

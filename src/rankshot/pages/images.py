@@ -76,33 +76,11 @@ def find_files(
     Nothing outside of this folder is found, whatever names and symbolic links say.
     """
     root = root.resolve()
-    listed: dict[str, dict[str, Path]] = {}
-    found = {}
-    for name in names:
-        parent, _, last = name.rpartition("/")
-        if parent not in listed:
-            listed[parent] = {} if name.startswith("/") else _list_files(root, parent, endings)
-        if last in listed[parent]:
-            found[name] = listed[parent][last]
-    return found
-
-
-def _list_files(root: Path, parent: str, endings: Collection[str]) -> dict[str, Path]:
-    """Return the files of one folder by their names, and by these without endings."""
-    try:
-        folder = (root / parent).resolve()
-        if not folder.is_relative_to(root):
-            return {}
-        there = (file for file in folder.iterdir() if file.suffix.lower() in endings)
-        files = sorted(file for file in there if file.is_file() and _stays_in(root, file))
-    except (OSError, ValueError):
-        # A name may not be that of a folder at all.
-        return {}
-    return {file.stem: file for file in reversed(files)} | {file.name: file for file in files}
-
-
-def _stays_in(root: Path, file: Path) -> bool:
-    return not file.is_symlink() or file.resolve().is_relative_to(root)
+    paths = (path for path in sorted(root.rglob("*")) if path.suffix.lower() in endings)
+    files = [file for file in paths if file.is_file() and file.resolve().is_relative_to(root)]
+    by_name = {path.relative_to(root).with_suffix("").as_posix(): path for path in files[::-1]}
+    by_name |= {path.relative_to(root).as_posix(): path for path in files}
+    return {name: by_name[name] for name in names if name in by_name}
 
 
 # ---- Choice

@@ -46,14 +46,11 @@ MAX_COMPARED = 1000
 SimilarPair = tuple[str, str, float]
 
 
-def write_lead(*, with_examples: bool = False, with_evidence: bool = False) -> str:
-    """Say how the classifier knows the new classes."""
-    more = ["a few labelled examples"] * with_examples
-    more += ["the scores of another model"] * with_evidence
-    lack = "was not trained on" if more else "has no training example of"
-    rankings = "rankings of the classes that it was trained on, the seen classes"
-    known = " and by ".join([rankings, *more])
-    return f"The classifier {lack} the new classes. It knows them by {known}."
+LEAD = (
+    "The classifier was not trained on the new classes. It knows them by rankings of the classes "
+    "that it was trained on, the seen classes, and by examples if there are any."
+)
+"""How the classifier knows the new classes."""
 
 
 @dataclass(frozen=True)
@@ -279,5 +276,8 @@ def find_similar_classes(consensus: Rankings, k: int) -> tuple[SimilarPair, ...]
     excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
     # At distance 1, two classes have nothing in common.
     pairs = np.argwhere(np.triu(distance < 1, 1)).tolist()
-    found = [(*sorted((names[i], names[j])), float(excess[i, j])) for i, j in pairs]
-    return tuple(sorted(found, key=lambda pair: (pair[2], *pair[:2]))[:SIMILAR_SHOWN])
+    found = []
+    for i, j in pairs:
+        first, second = sorted((names[i], names[j]))
+        found.append((float(excess[i, j]), first, second))
+    return tuple((a, b, far) for far, a, b in sorted(found)[:SIMILAR_SHOWN])

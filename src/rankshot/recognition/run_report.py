@@ -20,7 +20,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.pages.images import Outcomes
-from rankshot.pages.report import Report, build_report, write_lead
+from rankshot.pages.report import LEAD, Report, build_report
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.recognition import rehearse_known
 from rankshot.recognition.run_folder import Run, open_run
@@ -109,9 +109,7 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
         consensus=consensus,
         n_places=k,
         forecast=None if predicted is None else Interval(*predicted),
-        lead=write_lead(
-            with_examples=known.examples is not None, with_evidence=scores.evidence is not None
-        ),
+        lead=LEAD,
         kind="new" if is_new else "seen and new",
         settings=(
             ("run", run.folder.resolve().name),
@@ -138,7 +136,7 @@ def report_predictions(path: Path, truth: str | Path | None = None) -> Report:
     outcomes = Outcomes(
         ids, predicted.labels.astype(str), predicted.proba, labels, predicted.targets
     )
-    return build_report(TITLE, outcomes, lead=write_lead())
+    return build_report(TITLE, outcomes, lead=LEAD)
 
 
 def explain_run(

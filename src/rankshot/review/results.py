@@ -11,7 +11,7 @@ from rankshot.core.files import replace_file, replace_own, require_own
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.pages.images import Outcomes
 from rankshot.pages.page import Card, write_page
-from rankshot.pages.report import build_report, render_report, write_lead
+from rankshot.pages.report import LEAD, build_report, render_report
 from rankshot.recognition.run_folder import SCORE_TYPES
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
@@ -105,7 +105,7 @@ class Results:
             "Reviewed predictions",
             Outcomes(review.ids, predicted.labels, proba, None, classes),
             images=self._inputs.find_images(),
-            lead=write_lead(with_examples=True),
+            lead=LEAD,
             cards=cards,
             audited=audited,
         )
