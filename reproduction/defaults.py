@@ -472,8 +472,6 @@ UNMEASURED = {
     "recognition.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "recognition.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
-    "sources.wordnet.UNTAGGED_COUNT": "which senses of a name WordNet chooses",
-    "sources.wordnet.SAME_SENSE_PROBABILITY": "which senses of a name WordNet chooses",
 }
 """Numbers that may change predictions and have no measurement here, with what they do."""
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from rankshot.core.files import replace_file
 from rankshot.datasets.embedded import (
-    CIFAR_SENSES,
     QUESTIONS,
+    SENSES,
     ClassNames,
     panel_source,
 )
@@ -77,8 +77,6 @@ ESC_10 = (
 CLIPS_PER_CLASS = 40
 SOUND_STEP = 1 / 32
 """The quantisation step of the features of sounds, which are not negative."""
-
-SENSES = {"cifar": CIFAR_SENSES, "animals": {}}
 
 SINGLE = ("word2vec", "GloVe 100d")
 """Sources whose tables are stored in single precision, as their vectors are."""

@@ -19,7 +19,7 @@ from rankshot.datasets import (
     load_sounds,
 )
 from rankshot.datasets.embedded import (
-    CIFAR_SENSES,
+    SENSES,
     class_names,
     load_election,
     load_held_out_panel,
@@ -29,9 +29,6 @@ from rankshot.datasets.embedded import (
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 DATASETS = ["cifar", "animals"]
-SENSES = {"cifar": CIFAR_SENSES, "animals": {}}
-
-# What the slice of Wikipedia never has, and has fewer than five times.
 
 
 @pytest.fixture(scope="module", params=DATASETS)

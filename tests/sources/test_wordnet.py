@@ -11,13 +11,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.embedded import CIFAR_SENSES, load_panel
-from rankshot.sources.wordnet import (
-    SAME_SENSE_PROBABILITY,
-    UNTAGGED_COUNT,
-    WEAK_POWER,
-    _SenseList,
-    find_candidates,
-)
+from rankshot.sources.wordnet import WEAK_POWER, _SenseList, find_candidates
 from rankshot.sources.wordnet_nouns import MEASURES, compare_synsets, load_nouns
 from refusals import refuses
 
@@ -146,9 +140,9 @@ def find_wrong(nouns, senses, names, ids):
 
 
 def test_imagenets_bare_names_get_their_synsets(nouns, imagenet_senses):
-    """958 of 1,000; those that are wrong are mostly as alike as robin.n.01 and robin.n.02."""
+    """960 of 1,000; those that are wrong are mostly as alike as robin.n.01 and robin.n.02."""
     wrong = find_wrong(nouns, imagenet_senses, IMAGENET.names, IMAGENET.ids)
-    assert len(wrong) <= 42
+    assert len(wrong) <= 40
     right = "ram", "slug", "plane", "teddy", "Cardigan", "cardigan", "beaver", "missile"
     assert not {*right, "zucchini", "peacock", "kite", "stage", "polecat", "chain"} & set(wrong)
 
@@ -200,7 +194,12 @@ def test_every_animal_is_an_animal_without_pinning():
     assert {sense.category for sense in senses.values()} == {"animal"}
     hard = {name: RIGHT[name] for name in ("leopard", "seal", "tiger", "beaver", "dolphin", "fox")}
     hard |= {"mole": "mole.n.06", "chihuahua": "chihuahua.n.03", "dalmatian": "dalmatian.n.02"}
-    hard |= {"cow": "cow.n.01", "ox": "ox.n.01", "bat": "bat.n.01", "pig": "hog.n.03"}
+    hard |= {
+        "cow": "cow.n.01",
+        "buffalo": "old_world_buffalo.n.01",
+        "bat": "bat.n.01",
+        "pig": "hog.n.03",
+    }
     assert {name: senses[name].name for name in hard} == hard
 
 
@@ -255,7 +254,7 @@ def brute_log_odds(nouns, options, posterior):
         category = nouns.category(c.synset)
         alike = sum(p for d, p in others if nouns.category(d.synset) == category)
         usual = leaves if is_leaf((i, c)) else 1 - leaves
-        weak = np.log(c.count + UNTAGGED_COUNT) + np.log(alike + 0.5) - np.log(usual)
+        weak = np.log(c.count + 0.5) + np.log(alike + 0.5) - np.log(usual)
         weak += log_rate((i, c), is_leaf, lambda row: True)
         found.append(
             np.log(density + 1 / total)
@@ -283,7 +282,7 @@ def test_the_model_by_its_definition(nouns, rng):
     synsets = [c.synset for option in options for c in option.candidates]
     for row, synset in enumerate(synsets):
         other = sum(posterior[k] for k in range(len(synsets)) if k != row and synsets[k] == synset)
-        expected = np.log(max(1 - other, SAME_SENSE_PROBABILITY))
+        expected = np.log(max(1 - other, 0.5 / (len(names) + 1)))
         assert listed.log_free(posterior)[row] == pytest.approx(expected, abs=1e-12)
 
 
