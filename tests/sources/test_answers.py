@@ -260,28 +260,22 @@ def test_each_rater_is_asked_for_all_targets_in_an_order_of_its_own():
     assert "the 5 items" in make_prompts(TARGETS, ITEMS, k=5)["rater-1.txt"]
 
 
-def test_a_long_prompt_is_divided_into_parts_within_the_limit():
-    with refuses("max_tokens", 1) as caught:
-        make_prompts(TARGETS, ITEMS, max_tokens=1)
-    (least,) = re.findall(r"must be (\d+)", str(caught.value))
-    prompts = make_prompts(TARGETS, ITEMS, raters=2, max_tokens=int(least))
+def test_the_classes_of_a_long_prompt_are_divided(tmp_path):
+    targets = [f"new class {i}" for i in range(60)]
+    prompts = make_prompts(targets, ITEMS, raters=2)
     assert list(prompts) == [f"rater-{n}.part-{i}.txt" for n in (1, 2) for i in (1, 2, 3)]
     for rater in (1, 2):
-        found = [read_prompt(prompts[f"rater-{rater}.part-{i}.txt"]) for i in (1, 2, 3)]
-        assert sorted(name for targets, _ in found for name in targets) == sorted(TARGETS)
-        assert found[0][1] == found[1][1] == found[2][1]
-    with refuses("max_tokens", int(least) - 1):
-        make_prompts(TARGETS, ITEMS, max_tokens=int(least) - 1)
-    many = make_prompts([f"new class {i}" for i in range(400)], ITEMS, raters=1)
-    assert len(many) > 1
-    assert all(len(prompt) / 2.7 < 8_000 for prompt in many.values())
+        parts = [prompts[f"rater-{rater}.part-{i}.txt"] for i in (1, 2, 3)]
+        lists = [json.loads(re.findall(r"\[.*\]", part)[1]) for part in parts]
+        assert sorted(name for some in lists for name in some) == sorted(targets)
+        assert len({re.findall(r"\[.*\]", part)[0] for part in parts}) == 1
 
 
-def test_answers_in_files_and_what_is_asked_again(tmp_path):
+def test_the_files_of_a_folder_are_raters(tmp_path):
     answers = {
-        "rater-1.part-1.txt": f"cat: {', '.join(CAT)}",
+        "rater-1.part-1.txt": f"cat: {', '.join(CAT)}\ntruck: {', '.join(TRUCK[::-1])}",
+        "rater-1.part-10.md": f"truck: {', '.join(TRUCK)}",
         "rater-1.part-2.md": f"truck: {', '.join(TRUCK[::-1])}",
-        "rater-1.again-1.txt": f"truck: {', '.join(TRUCK)}",
         "rater-2.txt": json.dumps({"cat": CAT[::-1]}),
         ".hidden.txt": f"cat: {', '.join(TRUCK)}",
         "notes.csv": f"cat: {', '.join(TRUCK)}",
@@ -297,15 +291,10 @@ def test_answers_in_files_and_what_is_asked_again(tmp_path):
         ("rater-1", "truck", TRUCK),
         ("rater-2", "cat", CAT[::-1]),
     ]
-    assert found.follow_ups == {
-        "rater-1.again-3": ("persian+cat",),
-        "rater-2.again-1": ("truck", "persian+cat"),
-    }
-    again = make_prompts(found.follow_ups, ITEMS, k=5)
-    assert {name: sorted(read_prompt(prompt)[0]) for name, prompt in again.items()} == {
-        f"{name}.txt": sorted(targets) for name, targets in found.follow_ups.items()
-    }
-    assert make_prompts({"rater-1.again-1": ()}, ITEMS) == {}
+    missing = sorted(note.split(": no answer")[0] for note in found.notes if "no answer" in note)
+    assert missing == [
+        f"rater-{n}: {name!r}" for n, name in ((1, "persian+cat"), (2, "persian+cat"), (2, "truck"))
+    ]
 
 
 @pytest.mark.parametrize("content", [None, b"I cannot help with that.", b"cat: \xff\xfe"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,6 @@ def rank(
     question: str = "images",
     raters: int = 5,
     prompts: Path | None = None,
-    follow_up: Path | None = None,
     yes: bool = False,
     overwrite: bool = False,
     output: Output = None,
@@ -91,8 +90,6 @@ def rank(
         How often llm:MODEL is asked about each new class, or the number of prompts.
     prompts
         A folder for prompts to paste into any chat, instead of rankings.
-    follow_up
-        A folder for prompts that ask again for the lists that are missing from answers:FOLDER.
     yes
         Do not ask for confirmation before llm:MODEL is used.
     overwrite
@@ -101,7 +98,7 @@ def rank(
         The rankings to write (.jsonl).
     """
     from rankshot.ranking.ranking_files import ENDINGS
-    from rankshot.sources.named_rankings import ANSWERS, LANGUAGE_MODEL, parse_source
+    from rankshot.sources.named_rankings import LANGUAGE_MODEL, parse_source
 
     require_output(output, ENDINGS, seen, new, names, overwrite=overwrite)
     known = read_seen(seen)
@@ -113,7 +110,6 @@ def rank(
     if output is None:
         raise InputError("output", NO_VALUE, "must be given", hint="-o FILE, or --prompts FOLDER")
     opened: list[Any] = []
-    missing: dict[str, tuple[str, ...]] = {}
     for text in source or []:
         name, detail = parse_source(text)
         if name == LANGUAGE_MODEL:
@@ -123,8 +119,6 @@ def rank(
             opened.append(model)
         else:
             opened.append(text)
-        if name == ANSWERS and follow_up is not None:
-            missing |= sources.read_answer_files(detail, targets, known.names, k).follow_ups
     words = None if names is None else sources.read_look_up(names, targets + known.names)
     named = sources.rank_names(targets, known, opened or None, words=words, k=k)
     rankings = named.rankings
@@ -136,8 +130,6 @@ def rank(
     for note in named.notes:
         say(note)
     say(f"{format_count(len(rankings), 'ranking')} written to {output}")
-    if missing and follow_up is not None:
-        write_prompts(follow_up, missing, known.names, raters=raters, overwrite=overwrite, **asked)
 
 
 # ---- Names
@@ -216,7 +208,7 @@ def _confirm(
 
 def write_prompts(
     folder: Path,
-    targets: Sequence[str] | Mapping[str, Sequence[str]],
+    targets: Sequence[str],
     items: Sequence[str],
     *,
     raters: int = 4,
@@ -230,14 +222,9 @@ def write_prompts(
     texts = sources.make_prompts(targets, items, raters=raters, **asked)
     answers = folder / "answers"
     answers.mkdir(parents=True, exist_ok=True)
-    several = (
-        {name for some in targets.values() for name in some}
-        if isinstance(targets, Mapping)
-        else targets
-    )
     tokens = max(map(estimate_tokens, texts.values()))
     guide = GUIDE_TEXT.format(
-        count=format_count(len(several), "class"),
+        count=format_count(len(targets), "class"),
         prompts="\n".join(f"       {folder / name}" for name in texts),
         answers=answers,
         tokens=tokens,

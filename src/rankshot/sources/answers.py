@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankshot.core.errors import (
     NO_VALUE,
@@ -36,8 +36,8 @@ LONGEST_NAME, LONGEST_NAME_WORDS = 80, 6
 """Letters and words of a name: a longer line is a sentence."""
 ENDINGS = (".txt", ".md", ".json", ".jsonl")
 """The files that are read in a folder; a file that is given by name may have any ending."""
-NUMBERED = re.compile(r"\.(again|part)-(\d{1,6})(?=\.|$)")
-"""The end of a name such as rater-1.again-1.part-2: a rater has several files."""
+PART = re.compile(r"\.part-(\d{1,6})$")
+"""The end of a name such as rater-1.part-2: long prompts of a rater are divided."""
 FAULTS_SHOWN = 3
 EXPECTED = (
     'expected JSON such as {"cat": ["tiger", "fox"]}, or the name of each new class with a '
@@ -173,19 +173,15 @@ def _find_item(name: str, matcher: NameMatcher) -> tuple[str | None, str]:
 # ---- Files of answers: each is one rater
 
 
-@dataclass(frozen=True)
-class AnswerFiles:
+class AnswerFiles(NamedTuple):
     """The answers of several raters.
 
     Attributes
     ----------
     rankings : Rankings
         All usable lists; the names of the files are the raters.
-    answers : dict of str to Answers
-        The answers of each rater, with notes on what was left out.
-    follow_ups : dict of str to tuple of targets
-        The targets to ask about again. The keys are the names of the raters' next prompts, without
-        the file extension.
+    notes : tuple of str
+        What was left out or corrected, for each rater.
 
     Examples
     --------
@@ -193,15 +189,14 @@ class AnswerFiles:
     >>> from pathlib import Path
     >>> from rankshot.sources import read_answer_files
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "rater-1.txt").write_text("cat: tiger, whale, bus")
-    ...     found = read_answer_files(folder, ["cat", "truck"], ["tiger", "bus", "whale"])
-    >>> found.rankings.orders(), found.follow_ups
-    ([['tiger', 'whale', 'bus']], {'rater-1.again-1': ('truck',)})
+    ...     _ = Path(folder, "rater-1.txt").write_text("cat: tiger, whale, bus, tram")
+    ...     found = read_answer_files(folder, ["cat"], ["tiger", "bus", "whale"])
+    >>> found.rankings.orders(), found.notes
+    ([['tiger', 'whale', 'bus']], ("rater-1: 'cat': 'tram' is not an item: left out",))
     """
 
     rankings: Rankings
-    answers: dict[str, Answers]
-    follow_ups: dict[str, tuple[str, ...]]
+    notes: tuple[str, ...]
 
 
 def read_answer_files(
@@ -212,10 +207,9 @@ def read_answer_files(
     Parameters
     ----------
     path : str or Path
-        A folder of text files, or one file. A file is a rater; ``rater-1.part-2.txt`` and
-        ``rater-1.again-1.txt`` belong to the rater of ``rater-1.txt``. Answers to a different
-        question are a different source: read each folder separately, and join the rankings with
-        `Rankings.concatenate`.
+        A folder of text files, or one file. A file is a rater; ``rater-1.part-1.txt`` and
+        ``rater-1.part-2.txt`` are one. Answers to a different question are a different source: give
+        both folders to `rank_names`.
     targets, items : iterables of names
         The names that were asked about, and those that were to be ranked.
     k : int, optional
@@ -229,18 +223,14 @@ def read_answer_files(
     >>> path = Path(tempfile.mkdtemp()) / "rater-1.txt"
     >>> path.write_text("cat: tiger, whale, bus")
     22
-    >>> found = read_answer_files(path, ["cat", "truck"], ["tiger", "bus", "whale"])
-    >>> found.rankings
+    >>> read_answer_files(path, ["cat", "truck"], ["tiger", "bus", "whale"]).rankings
     Rankings: 1 ranking of 3 items, 1 target, 1 source, 1 rater
       cat: tiger > whale > bus
-    >>> found.follow_ups
-    {'rater-1.again-1': ('truck',)}
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     length = choose_length(k, item_names)
-    files = _list_files(Path(path))
     answers: dict[str, Answers] = {}
-    for rater, paths in files.items():
+    for rater, paths in _list_files(Path(path)).items():
         text = "\n\n".join(map(_read_answer, paths))
         answers[rater] = read_answers(text, target_names, item_names, length)
         if not answers[rater].orders:
@@ -260,17 +250,16 @@ def read_answer_files(
         sources="answers",
         raters=[rater for rater, _ in chosen],
     )
-    # The number of files gives each follow-up a name that no answer has yet.
-    follow_ups = {f"{name}.again-{len(files[name])}": answers[name].unanswered for name in files}
-    return AnswerFiles(rankings, answers, {name: left for name, left in follow_ups.items() if left})
+    notes = [f"{rater}: {note}" for rater, each in answers.items() for note in each.notes]
+    return AnswerFiles(rankings, tuple(notes))
 
 
 def _list_files(path: Path) -> dict[str, list[Path]]:
-    """The files of each rater: the answers to the first prompts, then to the later ones."""
+    """The files of each rater, in the order of their parts."""
 
-    def get_turn(file: Path) -> tuple[int, int, str]:
-        numbers = {word: int(number) for word, number in NUMBERED.findall(file.stem)}
-        return numbers.get("again", 0), numbers.get("part", 0), file.name
+    def get_part(file: Path) -> tuple[int, str]:
+        part = PART.search(file.stem)
+        return int(part[1]) if part else 0, file.name
 
     files = [path]
     if path.is_dir():
@@ -280,8 +269,8 @@ def _list_files(path: Path) -> dict[str, list[Path]]:
         hint = f"save each answer there as a text file ({', '.join(ENDINGS)})"
         raise InputError("path", str(path), "is a folder without answers", hint=hint)
     raters: dict[str, list[Path]] = {}
-    for file in sorted(files, key=get_turn):
-        raters.setdefault(NUMBERED.sub("", file.stem), []).append(file)
+    for file in sorted(files, key=get_part):
+        raters.setdefault(PART.sub("", file.stem), []).append(file)
     return raters
 
 
@@ -325,22 +314,21 @@ class AnswerReader:
         place = 0
         for start, end, value in find_json(text):
             self._read_lines(text[place:start])
-            self._read_json(value)
+            if isinstance(value, list):
+                # It belongs to the heading before it.
+                self._add(self.lists[-1].label, self.lists[-1].target, value)
+            else:
+                for key, names in value.items():
+                    self._add(key, self._find_target(key), names)
+                self._add("", None, [])
             place = end
         self._read_lines(text[place:])
         return [each for each in self.lists if each.names]
 
-    def _read_json(self, value: Any) -> None:
-        """Add a list to the one that has been begun, or the lists of an object."""
-        if isinstance(value, list):
-            if self.lists[-1].names:
-                self.lists.append(AnswerList(self.lists[-1].label, self.lists[-1].target))
-            self.lists[-1].names += value if _are_names(value) else []
-            return
-        for key, names in value.items():
-            if _are_names(names):
-                self.lists.append(AnswerList(key, self._find_target(key), names))
-        self.lists.append(AnswerList())
+    def _add(self, label: str, target: str | None, names: object) -> None:
+        texts = names if isinstance(names, list) else []
+        are_names = all(isinstance(name, str) for name in texts)
+        self.lists.append(AnswerList(label, target, texts if are_names else []))
 
     def _read_lines(self, text: str) -> None:
         """Read each line as a whole list, the heading of one, an entry of one, or prose."""
@@ -355,24 +343,24 @@ class AnswerReader:
             label, colon, tail = body.partition(":")
             names = [name for part in tail.split(",") if (name := strip_markup(part))]
             n_items = sum(map(self._is_item, names))
-            target, is_item = self._find_target(body), self._is_item(body)
-            if n_items and (own := self._find_target(label)):
-                self.lists.append(AnswerList(label, own, names))
+            own, target = self._find_target(label), self._find_target(body)
+            is_item = self._is_item(body)
+            if n_items and (own or (marker is None and 2 * n_items >= len(names))):
+                self._add(label, own, names)
             elif target and not is_next and (not is_item or (is_title and marker is None)):
-                self.lists.append(AnswerList(body, target))
-            elif n_items and marker is None and 2 * n_items >= len(names):
-                self.lists.append(AnswerList(label, None, names))
-            elif marker is not None and (is_next or is_item or not current.names):
-                current.marker = current.marker or marker
-                current.names.append(body)
+                self._add(body, target, [])
+            elif marker is not None:
+                # A bullet that differs from those of the list begins a remark on an entry.
+                if is_next or not current.names or (is_item and current.marker is None):
+                    current.marker = current.marker or marker
+                    current.names.append(body)
             elif is_item or (
                 _is_short(body) and current.names and not (is_after_blank or is_title)
             ):
-                # A bullet that differs from those of the list begins a remark on an entry.
-                current.names += [body] if marker is None else []
-            elif marker is None:
+                current.names.append(body)
+            else:
                 # Another class, or prose: what follows does not belong to the list before it.
-                self.lists.append(AnswerList(strip_markup(label if colon else body)))
+                self._add(strip_markup(label if colon else body), None, [])
             is_after_blank = False
 
     def _find_target(self, text: str) -> str | None:
@@ -398,10 +386,6 @@ def _split_line(line: str) -> tuple[str, tuple[int, bool] | None, bool]:
     if entry is not None and not plain.startswith("#"):
         marker = len(line) - len(line.lstrip()), any(map(str.isdigit, entry[0]))
     return body[entry.end() :].strip() if entry else body, marker, is_title
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def list_forms(name: str) -> list[str]:

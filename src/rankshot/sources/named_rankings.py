@@ -266,9 +266,7 @@ def _rank(
         name, detail = parse_source(source)
         opened = OPENERS[name](detail, labels.senses)
     if isinstance(opened, Path):
-        files = sources.read_answer_files(opened, targets, labels.names, k)
-        by_rater = [(rater, each.notes) for rater, each in files.answers.items()]
-        return files.rankings, [f"{rater}: {note}" for rater, notes in by_rater for note in notes]
+        return sources.read_answer_files(opened, targets, labels.names, k)
     if isinstance(opened, LookAlikes):
         found = opened.look_up(targets, labels.names, labels.senses, words)
         return found.rankings, found.notes

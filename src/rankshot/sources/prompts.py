@@ -7,10 +7,9 @@ language-model panels, it raised the accuracy more than any choice of the model 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
@@ -18,9 +17,9 @@ from rankshot.core.validation import as_names, require_whole_number, shuffle_nam
 LIST_LENGTH = 15
 """The number of places that prompts ask for, and that heads use by default. Lists of 15 gave a
 higher accuracy than lists of 10, on held-out seen classes."""
-MAX_TOKENS = 8000
-"""Tokens of a prompt and its answer together. A thousand class names fit, and an answer stays short
-enough for a model to complete it."""
+MOST_TARGETS = 25
+"""New classes of one prompt: longer answers are often cut off. With a thousand class names of
+seen classes, such a prompt and its answer have about 8,000 tokens."""
 BYTES_PER_TOKEN = 2.7
 """Measured on prompts and answers with the 100 class names of CIFAR-100: 2.7 to 3.0 with each of
 three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
@@ -175,40 +174,31 @@ def choose_length(k: int | None, items: Sequence[str]) -> int:
 
 
 def make_prompts(
-    targets: Iterable[Any] | Mapping[str, Sequence[str]],
-    items: Iterable[Any],
+    targets: Iterable[object],
+    items: Iterable[object],
     *,
     question: str = "images",
     inputs: str | None = None,
     k: int | None = None,
     raters: int = 4,
     seed: int = 0,
-    max_tokens: int | None = None,
 ) -> dict[str, str]:
     r"""Return prompts that ask for the lists of all targets, as a dict by file name.
 
-    Each rater gets the items and the targets in a different order. If a prompt with all targets
-    would be too long, the targets are divided: ``rater-1.part-1.txt`` and ``rater-1.part-2.txt``
-    are two prompts of one rater. `read_answer_files` reads answers that are saved under the same
-    names.
+    Each rater gets the items and the targets in a different order. More than 25 targets are divided
+    among several prompts of a rater, ``rater-1.part-1.txt`` and ``rater-1.part-2.txt``.
+    `read_answer_files` reads answers that are saved under the same names.
 
     Parameters
     ----------
-    targets : iterable of names, or mapping of str to names
-        The names to rank for. The ``follow_ups`` of `read_answer_files`, a mapping, give prompts
-        that ask again for the targets without an answer.
-    items : iterable of names
-        The names to be ranked.
+    targets, items : iterables of names
+        The names to rank for, and the names to be ranked.
     question, inputs, k
         As for `LanguageModel`.
     raters : int
         The number of prompts, or of groups of prompts.
     seed : int
         The seed of the shuffles.
-    max_tokens : int, optional
-        The maximum number of tokens of a prompt and its answer together, as far as they can be
-        estimated. The default is 8,000, and for a mapping at least twice as many as one target
-        needs.
 
     Examples
     --------
@@ -219,49 +209,19 @@ def make_prompts(
     >>> print(prompts["rater-2.txt"].split("\n\n")[2])
     Answer this question for each of these new classes: ["truck", "cat"]
     """
-    names = as_names(items)
+    names, wanted = as_names(items), as_names(targets, "targets")
     length = choose_length(k, names)
     seed = require_whole_number("seed", seed, least=0)
-    wanted = targets
-    if not isinstance(wanted, Mapping):
-        stems = range(1, require_whole_number("raters", raters) + 1)
-        wanted = dict.fromkeys(map("rater-{}".format, stems), as_names(wanted, "targets"))
-    everything = dict.fromkeys(target for some in wanted.values() for target in some)
-    asked = make_question(question, inputs, list(everything))
-    per_answer = length * estimate_tokens(as_json(names)) / len(names)
-
-    def count_tokens(some: Sequence[str]) -> int:
-        """Return about how many tokens some targets add to a prompt, with their answers."""
-        return 2 * estimate_tokens(as_json(some)) + ceil(len(some) * per_answer)
-
+    asked = make_question(question, inputs, wanted)
+    n_parts = ceil(len(wanted) / MOST_TARGETS)
+    size = ceil(len(wanted) / n_parts)
     prompts: dict[str, str] = {}
-    for stem, some in wanted.items():
-        if not some:
-            continue
+    for rater in range(1, require_whole_number("raters", raters) + 1):
+        stem = f"rater-{rater}"
         shuffled_items = shuffle_names(names, [seed, "items", stem])
-        shuffled = shuffle_names(some, [seed, "targets", stem])
-        fixed = estimate_tokens(asked.ask_many((), shuffled_items, length))
-        most = max(count_tokens([target]) for target in some)
-        is_again = wanted is targets
-        limit = max_tokens or max(MAX_TOKENS, 2 * (fixed + most) if is_again else 0)
-        if most > limit - fixed:
-            raise InputError(
-                "max_tokens",
-                limit,
-                f"must be {fixed + most:,} or more for {len(names):,} seen classes",
-                hint="give fewer seen classes, or raise the limit if the model accepts it",
-            )
-        # As few prompts as possible, of about the same length.
-        count = 1
-        while max(map(count_tokens, parts := _divide(shuffled, count))) > limit - fixed:
-            count += 1
-        for i, part in enumerate(parts, 1):
-            number = f".part-{i}" if len(parts) > 1 else ""
-            prompts[f"{stem}{number}.txt"] = asked.ask_many(part, shuffled_items, length)
+        shuffled = shuffle_names(wanted, [seed, "targets", stem])
+        for part in range(n_parts):
+            number = f".part-{part + 1}" if n_parts > 1 else ""
+            some = shuffled[part * size : (part + 1) * size]
+            prompts[f"{stem}{number}.txt"] = asked.ask_many(some, shuffled_items, length)
     return prompts
-
-
-def _divide(names: Sequence[str], count: int) -> list[Sequence[str]]:
-    """Return the names in at most this number of parts, of about the same size."""
-    size = ceil(len(names) / count)
-    return [names[i : i + size] for i in range(0, len(names), size)]
