@@ -171,10 +171,9 @@ def test_a_file_with_missing_pairs_and_silent_names(write_hits):
 @pytest.mark.parametrize(
     ("rows", "line", "parameter", "value"),
     [
-        ("cat,fox,10,20,11\n", 2, "n_target", 10),
-        ("cat,fox,10,20,1\ncat,bus,11,20,1\n", 3, "n_target", 11),
+        ("cat,fox,10,20,11\n", 2, "counts", [10, 20, 11]),
         ("cat,fox,10,20,1\ncat,fox,10,20,1\n", 3, "pair", ("cat", "fox")),
-        ("cat,fox,10,20,-1\n", 2, "counts", -1),
+        ("cat,fox,10,20,-1\n", 2, "counts", [10, 20, -1]),
     ],
 )
 def test_impossible_counts_are_refused_with_their_line(write_hits, rows, line, parameter, value):

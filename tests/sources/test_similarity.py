@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import rankshot as rs
-from rankshot.sources import read_similarity, write_similarity
+from rankshot.core.tables import open_writer
+from rankshot.sources import read_similarity
 from rankshot.testing import check_source
 from refusals import refuses
 
@@ -70,14 +71,10 @@ def test_the_order_of_the_sources_breaks_no_tie(mean):
     assert order == ["high", ["a", "b", "c"], "low"]
 
 
-def embed(texts):
-    return [[len(text), text.count("a"), 1] for text in texts]
-
-
 @pytest.mark.parametrize(
     "source",
     [
-        *(rs.WordNet("wup"), rs.LookAlikes(), rs.sources.Embedding(embed)),
+        *(rs.WordNet("wup"), rs.LookAlikes()),
         rs.WordVectors({"cat": [1, 2], "truck": [3, 1], "bus": [2, 1], "fox": [0, 1]}),
         rs.LanguageModel("me", ask=lambda _: '["fox", "bus"]', k=2),
     ],
@@ -90,7 +87,6 @@ def test_a_source_without_a_name_has_that_of_its_kind():
     assert rs.Similarity([[1.0]], ["x"], ["a"]).to_rankings().source_names == ("similarity",)
     words = {"x": [1, 2], "a": [2, 1]}
     assert rs.WordVectors(words).similarity(["x"], ["a"]).source == "word vectors"
-    assert rs.sources.Embedding(embed).similarity(["x"], ["a"]).source == "embedding"
 
 
 def test_values_are_read_by_name_and_cannot_be_changed():
@@ -143,7 +139,8 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"mine{ending}"
-    write_similarity(table, path)
+    with open_writer(path, ["target", *table.items]) as put:
+        put([table.targets], table.values)
     again = read_similarity(path)
     assert again == table
     assert read_similarity(path, source="mine").source == "mine"

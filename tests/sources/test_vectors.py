@@ -1,4 +1,4 @@
-"""Vectors of words and classes: what a name means, cosines by hand, embeddings that misbehave."""
+"""Vectors of words and classes: what a name means, and cosines by hand."""
 
 import sys
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from rankshot import RankshotError
 from rankshot.sources import vectors as module
-from rankshot.sources.vectors import Embedding, WordVectors, cosine
+from rankshot.sources.vectors import WordVectors, cosine
 from refusals import refuses
 
 rng = np.random.default_rng(0)
@@ -130,32 +130,7 @@ def test_the_package_is_read_without_being_run(package):
     assert "fake_glove" not in sys.modules
 
 
-# ---- Embeddings
-
-
-class Model:
-    """Embeds texts, and remembers how it was called."""
-
-    def __init__(self):
-        self.calls = []
-
-    def __call__(self, texts):
-        assert isinstance(texts, list)
-        self.calls.append(texts)
-        return np.array([self.vector(text) for text in texts])
-
-    def vector(self, text):
-        return np.random.default_rng([*text.encode()]).normal(size=3)
-
-
-def test_similarities_are_the_cosines_of_the_filled_templates():
-    model = Model()
-    table = Embedding(model, "a {}!", source="mine").similarity(["sea_lion", "cat"], ["bus", "cat"])
-    texts = ["a sea lion!", "a cat!", "a bus!"]
-    lion, cat, bus = (model.vector(text) / np.linalg.norm(model.vector(text)) for text in texts)
-    assert table.values == pytest.approx(np.array([[lion @ bus, lion @ cat], [cat @ bus, 1]]))
-    assert sorted(*model.calls) == sorted(texts)
-    assert table.source == "mine"
+# ---- Cosines
 
 
 tables = arrays(
@@ -183,11 +158,6 @@ def test_permuting_permutes_and_equal_vectors_tie(rows, random):
         (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vectors"),
         (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vectors"),
         (lambda: WordVectors("glove.txt"), "vectors"),
-        (lambda: Embedding(Model(), template="a photo"), "template"),
-        (lambda: Embedding(lambda _: None), "function"),
-        (lambda: Embedding(lambda _: np.ones((3, 2))), "function"),
-        (lambda: Embedding(lambda _: [[1, 2], [np.nan, 1]]), "function"),
-        (lambda: Embedding(lambda _: [[1, 2], [0, 0]]), "function"),
     ],
 )
 def test_bad_arguments(call, parameter):

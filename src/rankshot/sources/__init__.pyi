@@ -6,10 +6,9 @@ from .answers import (
 )
 from .corpus import Corpus as Corpus, read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
-from .look_alikes import LookAlikes as LookAlikes, LookedUp as LookedUp
+from .look_alikes import LookAlikes as LookAlikes, NamedRankings as NamedRankings
 from .named_rankings import (
     DefaultSource as DefaultSource,
-    NamedRankings as NamedRankings,
     choose_source as choose_source,
     compare_as as compare_as,
     rank_names as rank_names,
@@ -27,7 +26,6 @@ from .similarity import (
     arithmetic_mean as arithmetic_mean,
     geometric_mean as geometric_mean,
     read_similarity as read_similarity,
-    write_similarity as write_similarity,
 )
-from .vectors import Embedding as Embedding, WordVectors as WordVectors
+from .vectors import WordVectors as WordVectors
 from .wordnet import Sense as Sense, WordNet as WordNet

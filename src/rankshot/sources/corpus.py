@@ -264,26 +264,23 @@ def read_hit_counts(path: str | Path) -> Similarity:
     Rankings: 1 ranking of 2 items, 1 target, 1 source
       cat: tiger > bus
     """
-    path = Path(path)
-    alone: tuple[dict[str, float], dict[str, float]] = {}, {}
-    shares: dict[tuple[str, str], float] = {}
     table = open_table(path, {""})
-    pairs = zip(table.require_texts("target"), table.require_texts("item"), strict=True)
-    numbers = table.read_numbers(COUNTS, HIT_RULE).tolist()
-    for row, (pair, counts) in enumerate(zip(pairs, numbers, strict=True)):
-        together = counts[2]
-        if pair in shares:
+    pairs = [*zip(table.require_texts("target"), table.require_texts("item"), strict=True)]
+    counts = table.read_numbers(COUNTS, HIT_RULE)
+    alone, together = counts[:, :2], counts[:, 2]
+    is_possible = (together >= 0) & (together <= alone.min(axis=1))
+    if not is_possible.all():
+        row = int(np.argmin(is_possible))
+        rule = "must be 0 or more, and together at most as many as alone"
+        raise InputError("counts", counts[row].tolist(), rule, table.where(row))
+    row_of = {pair: row for row, pair in reversed([*enumerate(pairs)])}
+    for row, pair in enumerate(pairs):
+        if row_of[pair] < row:
             raise InputError("pair", pair, "occurs twice", table.where(row))
-        if min(counts) < 0:
-            raise InputError("counts", min(counts), "must be 0 or more", table.where(row))
-        for field, name, n, known in zip(COUNTS, pair, counts, alone, strict=False):
-            before = known.setdefault(name, n)
-            if together > n:
-                rule = f"is less than n_both={together:.16g}"
-                raise InputError(field, n, rule, table.where(row))
-            if before != n:
-                problem = f"was {before:.16g} for {name!r} in an earlier row"
-                raise InputError(field, n, problem, table.where(row))
-        shares[pair] = 2 * together / (counts[0] + counts[1]) if all(counts[:2]) else np.nan
-    values = [[shares.get((target, item), np.nan) for item in alone[1]] for target in alone[0]]
-    return Similarity(values, *alone, path.stem)
+    targets, items = (tuple(dict.fromkeys(names)) for names in zip(*pairs, strict=True))
+    values = np.full((len(targets), len(items)), np.nan)
+    for (target, item), row in row_of.items():
+        if alone[row].all():
+            share = 2 * together[row] / alone[row].sum()
+            values[targets.index(target), items.index(item)] = share
+    return Similarity(values, targets, items, Path(path).stem)

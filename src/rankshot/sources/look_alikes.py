@@ -25,21 +25,18 @@ UNCERTAIN_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
-class LookedUp:
-    """What a dictionary has for some new and seen classes; see `LookAlikes.look_up`.
+class NamedRankings:
+    """The rankings of classes of which only the names are known.
 
     Attributes
     ----------
     rankings : Rankings or None
-        The rankings, one per rater and target that was found; None if no target was found.
-    unknown_targets, unknown_items : tuples of str
-        The classes for which there is nothing.
-    known_share : float
-        The share of the seen classes that are in the dictionary, as written or by a synonym.
-    kind : str
-        The dictionary that was used, ``"images"`` or ``"sounds"``.
+        The rankings of all sources; None if no class was ranked.
+    unknown : tuple of str
+        The classes that no source ranked.
     notes : tuple of str
-        What was used in place of each name that was not found as it is written.
+        Which source was used and what would be better; how names were looked up that were not
+        found as they are written; and the remedy for unknown classes.
 
     Examples
     --------
@@ -51,10 +48,7 @@ class LookedUp:
     """
 
     rankings: Rankings | None
-    unknown_targets: tuple[str, ...]
-    unknown_items: tuple[str, ...]
-    known_share: float
-    kind: str
+    unknown: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -83,9 +77,8 @@ class LookAlikes:
     >>> source.rankings(["okapi"], ["zebra", "bus", "tiger", "gazelle"]).select(rater="1")
     Rankings: 1 ranking of 4 items, 1 target, 1 source, 1 rater
       okapi: zebra > gazelle > tiger > bus
-    >>> found = source.look_up(["okapi", "seamonkey"], ["zebra", "bus", "tiger", "gazelle"])
-    >>> found.unknown_targets, found.kind, found.known_share
-    (('seamonkey',), 'images', 1.0)
+    >>> source.look_up(["okapi", "seamonkey"], ["zebra", "bus", "tiger", "gazelle"]).unknown
+    ('seamonkey',)
     """
 
     def __init__(self, kind: str = "auto") -> None:
@@ -128,7 +121,7 @@ class LookAlikes:
         items: Iterable[object],
         senses: Mapping[str, str] | None = None,
         words: Mapping[str, str] | None = None,
-    ) -> LookedUp:
+    ) -> NamedRankings:
         """Rank the items, and report how all names were found.
 
         Parameters
@@ -173,9 +166,7 @@ class LookAlikes:
                 raters=raters,
                 weights=weights,
             )
-        notes += chosen.notes
-        known = chosen.unknown, chosen.known_share, dictionary.kind
-        return LookedUp(rankings, unknown, *known, tuple(notes))
+        return NamedRankings(rankings, unknown, (*notes, *chosen.notes))
 
 
 class ItemNames:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from rankshot import sources
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.look_alikes import REMEDY, LookAlikes
+from rankshot.sources.look_alikes import REMEDY, LookAlikes, NamedRankings
 from rankshot.sources.names import ClassLabels, find_misspellings
 from rankshot.sources.similarity import Similarity
 
@@ -142,33 +142,6 @@ def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
         f"dictionary (not {quote_names(seen.uncertain, 3)}); {BETTER}"
     )
     return DefaultSource(WORDNET, reason)
-
-
-@dataclass(frozen=True)
-class NamedRankings:
-    """The rankings of classes of which only the names are known; see `rank_names`.
-
-    Attributes
-    ----------
-    rankings : Rankings or None
-        The rankings of all sources; None if no class was ranked.
-    unknown : tuple of str
-        The classes that no source ranked.
-    notes : tuple of str
-        Which source was used and what would be better; how names were looked up that were not
-        found as they are written; and the remedy for unknown classes.
-
-    Examples
-    --------
-    >>> from rankshot.sources import rank_names
-    >>> rank_names(["lion"], ["tiger", "bus"], "wordnet").rankings
-    Rankings: 1 ranking of 2 items, 1 target, 1 source
-      lion: tiger > bus
-    """
-
-    rankings: Rankings | None
-    unknown: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def rank_names(

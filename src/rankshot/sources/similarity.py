@@ -18,10 +18,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.files import require_ending
-from rankshot.core.tables import (
-    TABLE_ENDINGS,
-    open_writer,
-)
+from rankshot.core.tables import TABLE_ENDINGS
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 
@@ -288,31 +285,3 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     targets = [names[row] for row in np.flatnonzero(is_used)]
     with prefix_errors(path):
         return Similarity(values[is_used], targets, items, source or path.stem)
-
-
-def write_similarity(similarity: Similarity, path: str | Path) -> None:
-    """Write a table of similarities as CSV or Parquet, with all digits; unknown cells are empty.
-
-    The file appears complete or not at all: it is written under another name and then renamed.
-    The source and the notes are not written.
-
-    Parameters
-    ----------
-    similarity : Similarity
-    path : str or Path
-        Ends in .csv or .parquet.
-
-    Examples
-    --------
-    >>> import rankshot as rs, tempfile
-    >>> from rankshot.sources import read_similarity, write_similarity
-    >>> table = rs.Similarity([[.9, float("nan")]], ["cat"], ["tiger", "bus"], source="me")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_similarity(table, folder + "/me.csv")
-    ...     read_similarity(folder + "/me.csv") == table
-    True
-    """
-    path = Path(path)
-    require_ending(path, TABLE_ENDINGS)
-    with open_writer(path, [TARGET, *similarity.items]) as put:
-        put([similarity.targets], similarity.values)

