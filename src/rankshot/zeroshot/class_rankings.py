@@ -51,9 +51,9 @@ def as_rankings(
             # One list of each rater for each class.
             raters = [*raters] * len(rankings)
         named = Rankings.from_orders(rankings, items=items, raters=raters)
-        if raters is not None or len(named) > len(rankings):
-            return named
-        return replace(named, raters=np.full(len(named), ONE_RATER, object))
+        if raters is None and len(named) == len(rankings):
+            named = replace(named, raters=np.full(len(named), ONE_RATER, object))
+        return require_targets(named)
     if isinstance(rankings, str | Path) or as_frame(rankings) is not None:
         rankings = read_rankings(rankings)
     if isinstance(rankings, Similarity):

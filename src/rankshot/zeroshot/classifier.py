@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -50,8 +49,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         For each new class, rankings of the classes of the estimator. A dict has one list per new
         class, most similar first, or several. Rankings that list only some of these classes, as
         read from a file, are treated as top-K rankings of all of them.
-    raters : str or sequence of str, optional
-        The rater of all lists of a dict; or several, whose lists each class has in this order.
     classes : {"new", "all"}
         The classes that `predict` may return: the new classes only, or the new and the seen
         classes (generalised zero-shot classification). In the second case, a `SeenAndNew` decides
@@ -100,7 +97,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: BaseEstimator,
         *,
         rankings: Rankings | Orders | None = None,
-        raters: str | Sequence[str] | None = None,
         classes: Literal["new", "all"] = "new",
         seen_loss: float | None = None,
         none: bool = False,
@@ -109,7 +105,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.rankings = rankings
-        self.raters = raters
         self.classes = classes
         self.seen_loss = seen_loss
         self.none = none
@@ -159,7 +154,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # Names of columns, if nothing else has them.
         empty = Scores(np.zeros((0, len(items))), items)
         rankings: Any = self.rankings
-        known = Knowledge(rankings, reference, few, empty, self.raters)
+        known = Knowledge(rankings, reference, few, empty)
         self._known, self._settings = known, settings
         self._alone = known.fit_alone(settings)
         self.head_ = known.complete(self._alone, settings)
@@ -211,13 +206,13 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         settings, labels = self._read_settings(), np.asarray(y).astype(str)
         rankings: Any = self.rankings
         if isinstance(self.estimator, FrozenEstimator):
-            known = Knowledge(rankings, (scores_of(self.estimator, X), labels), raters=self.raters)
+            known = Knowledge(rankings, (scores_of(self.estimator, X), labels))
             return known.rehearse(settings, grid=grid, n_folds=n_folds)
         reference = self._hold_out(X, y)
         if reference is None:
             rule = "must be at least two inputs of each class, and four on average"
             raise InputError("X", len(labels), rule)
-        known, folds = Knowledge(rankings, reference, raters=self.raters), []
+        known, folds = Knowledge(rankings, reference), []
         about = require_rehearsed(known.rankings, labels)
         for group in choose_groups(about, n_folds):
             share = np.random.default_rng(0).random(len(labels))

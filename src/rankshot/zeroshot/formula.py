@@ -12,7 +12,7 @@ def evaluate(
 ) -> Array:
     """The formula of a `LinearHead` in any library, from its constants ``c``."""
     product = f @ c["scores"]
-    scale = inverse_std(f, xp, product[:, -1:])
+    scale = inverse_std(f, product[:, -1:], xp)
     result = product[:, :-1] * scale + c["offsets"]
     if c["ranks"].shape[0]:
         result = result + rank_bonus(f, xp) @ c["ranks"]

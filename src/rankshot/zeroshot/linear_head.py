@@ -33,7 +33,7 @@ from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.formula import evaluate, scale_features
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
-from rankshot.zeroshot.scores import Kind, Scores, inverse_std
+from rankshot.zeroshot.scores import Kind, Scores, standardize_rows
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.torch_head import TorchHead
@@ -357,8 +357,8 @@ class LinearHead(Predictor):
         values, features, evidence = self._inputs(table)
         f = np.asarray(values, np.float64)
         slopes, block = self.slopes / self.temperature, self.blocks
-        standardized = (f - f.mean(axis=1, keepdims=True)) * inverse_std(f)
-        of_scores = slopes[:, block["scores"]] * (standardized - self.usual_scores)[:, None]
+        above = standardize_rows(values) - self.usual_scores
+        of_scores = slopes[:, block["scores"]] * above[:, None]
         if self.rank_slopes.size:
             of_scores += self.rank_slopes * rank_bonus(f)[:, None] / self.temperature
         parts = {"scores": of_scores}

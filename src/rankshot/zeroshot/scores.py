@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -248,12 +248,11 @@ class Scores:
 
     def with_items(self, items: Iterable[object]) -> Scores:
         """The same scores with the classes in another order."""
-        if isinstance(items, tuple) and items == self.items:
+        # Names are only checked if they differ: heads ask this for every batch.
+        if items == self.items:
             return self
-        if (names := as_names(items)) == self.items:
-            return self
-        wanted = set(names)
-        if extra := [name for name in self.items if name not in wanted]:
+        names = as_names(items)
+        if extra := [name for name in self.items if name not in {*names}]:
             raise InputError(
                 "scores",
                 extra[0],
@@ -323,11 +322,10 @@ def warn_of_probabilities(scores: Scores) -> None:
     """Warn if the first rows of scores in main memory look like probabilities."""
     if other_library(scores.values) is not None or scores.kind != "multiclass":
         return
-    looks = (1, "probabilities", "scores"), (100, "percentages", "scores / 100")
-    for total, what, values in looks:
+    for total, values in ((1, "scores"), (100, "scores / 100")):
         if are_probabilities(scores.values, total):
             warnings.warn(
-                f"the scores look like {what}, but are interpreted as logits: pass "
+                f"the scores of each input add up to {total}, but are interpreted as logits: pass "
                 f"Scores.from_probabilities({values}, items), or Scores(scores, items) if they are "
                 "logits",
                 stacklevel=4,
@@ -455,13 +453,11 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
 
 def sum_pairs(pairs: Array, n_items: int) -> Array:
     """Σ_j f_ij for every class i: one row per input, in the precision of the pairs."""
-    if (xp := other_library(pairs)) is not None:
-        column, sign = (to_library(x, xp, pairs) for x in pair_columns(n_items))
-        table = xp.reshape(xp.take(pairs, xp.reshape(column, (-1,)), axis=1), (-1, *column.shape))
-        return xp.sum(table * sign, axis=2)
     column, sign = pair_columns(n_items)
     i, j = np.nonzero(sign)
     design = csr_array((sign[i, j].astype(float), (column[i, j], i)), (pairs.shape[1], n_items))
+    if (xp := other_library(pairs)) is not None:
+        return pairs @ to_library(design.toarray(), xp, pairs)
     return np.asarray(pairs @ design).astype(pairs.dtype, copy=False)
 
 
@@ -477,11 +473,13 @@ def log_class_probabilities(table: Scores) -> Doubles:
     return f - np.logaddexp.reduce(f, axis=1, keepdims=True)
 
 
-def inverse_std(f: Array, xp: Library = np, mean: Array = None) -> Array:
-    """1 / standard deviation of each row, as a column; 0 where all scores are equal."""
-    mean = xp.mean(f, axis=1, keepdims=True) if mean is None else mean
+def inverse_std(f: Array, mean: Array, xp: Library = np, dtype: Any = None) -> Array:
+    """1 / standard deviation of each row, as a column; 0 where all scores are equal.
+
+    ``dtype`` is the precision that the scores had before, if it was another one.
+    """
     variance = xp.var(f, axis=1, keepdims=True)
-    rounding = ROUNDING_UNITS * float(xp.finfo(f.dtype).eps) * mean
+    rounding = ROUNDING_UNITS * float(xp.finfo(dtype or f.dtype).eps) * mean
     is_equal = variance <= rounding * rounding
     # The root of 0 has no gradient.
     return xp.where(is_equal, 0.0, 1 / xp.sqrt(xp.where(is_equal, 1.0, variance)))
@@ -491,11 +489,7 @@ def standardize_rows(values: Floats) -> Doubles:
     """Scores with mean 0 and variance 1 in each row, in double precision."""
     f = np.asarray(values, np.float64)
     mean = f.mean(axis=1, keepdims=True)
-    scale = inverse_std(f, np, mean)
-    if values.dtype == np.float32:
-        rounding = ROUNDING_UNITS * float(np.finfo(np.float32).eps) * np.abs(mean)
-        scale = np.where(scale * rounding >= 1, 0.0, scale)
-    return np.asarray((f - mean) * scale)
+    return np.asarray((f - mean) * inverse_std(f, mean, dtype=values.dtype))
 
 
 def standardize_blocks(table: Scores) -> Iterator[Doubles]:

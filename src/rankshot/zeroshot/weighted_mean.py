@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -28,7 +28,6 @@ from rankshot.zeroshot.class_rankings import (
     listed_weights,
     measure_coherence,
     require_source_weights,
-    require_targets,
     weigh_sources,
 )
 from rankshot.zeroshot.decide import first_guesses
@@ -187,7 +186,6 @@ class WeightedMean(Predictor, BaseEstimator):
         reference: Scores | ArrayLike | Labelled | None = None,
         examples: Examples | None = None,
         evidence: Scores | None = None,
-        raters: str | Sequence[str] | None = None,
     ) -> Self:
         """Learn from rankings of the new classes, and from whatever else is known.
 
@@ -207,35 +205,28 @@ class WeightedMean(Predictor, BaseEstimator):
         evidence : Scores, optional
             Scores with ``evidence``, of inputs like those to be classified; no labels are needed.
             All scores to be classified must have evidence of the same model.
-        raters : str or sequence of str, optional
-            The rater of all lists of a dict; or several, whose lists each class has in this order.
         """
         self.require_parameters()
-        tables: tuple[Any, ...] = (
-            (reference[0] if isinstance(reference, tuple) else reference),
-            evidence,
-        )
-        tables = *tables, examples[0] if isinstance(examples, tuple) and examples else None
-        items = next((table.items for table in tables if isinstance(table, Scores)), None)
-        lists = as_rankings(rankings, items if isinstance(rankings, Mapping) else None, raters)
-        lists = require_targets(lists)
+        if isinstance(rankings, Mapping):
+            tables = *(read_labelled(given)[0] for given in (reference, examples)), evidence
+            items = next((table.items for table in tables if isinstance(table, Scores)), None)
+            rankings = as_rankings(rankings, items)
+        lists = as_rankings(rankings)
         seen = lists.items
         labelled = None
         if examples is not None:
-            labelled = as_examples(examples, seen, [str(name) for name in lists.target_names])
-        if evidence is not None and not isinstance(evidence, Scores):
-            raise InputError("evidence", evidence, "must be Scores(values, items, evidence=...)")
+            labelled = as_examples(examples, seen, lists.target_names)
         table = None if reference is None else as_reference(reference, seen)
         names = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*lists.target_names, *names])
         self._fit_rankings(lists, table)
-        self._n_examples = 0
+        self.has_examples = labelled is not None
         self.evidence_weight_: float | None = None
         if labelled is not None:
             self._learn_examples(*labelled, table)
         if evidence is not None:
-            self._learn_evidence(evidence.with_items(seen))
-        self._describe(table)
+            self._learn_evidence(as_scores(evidence, seen))
+        self._describe(table, 0 if labelled is None else len(labelled[1]))
         return self
 
     def _fit_rankings(self, rankings: Rankings, table: Scores | None) -> None:
@@ -268,18 +259,13 @@ class WeightedMean(Predictor, BaseEstimator):
             kind=self._kind,
         )
 
-    @property
-    def has_examples(self) -> bool:
-        """Whether the head was fitted to examples as well."""
-        return self._n_examples > 0
-
     def use_batch(self, table: Scores) -> WeightedMean:
         """The estimator for a ``table`` of scores that are classified jointly.
 
         All of the reference is used if the classes of the batch are then predicted more evenly.
         """
         check_is_fitted(self, "head_")
-        if self._baseline is None or self._n_examples or self.evidence_weight_ is not None:
+        if self._baseline is None or self.has_examples or self.evidence_weight_ is not None:
             return self
         f, bonus = standardize_rows(table.values), rank_bonus(np.asarray(table.values, np.float64))
         share = choose_share(f, bonus, self.listed_, self._baseline)
@@ -331,7 +317,6 @@ class WeightedMean(Predictor, BaseEstimator):
         new = learned.log_posterior
         # The temperature divides all that the head says.
         factor = head.temperature / learned.temperature
-        self._n_examples, self._n_shown = len(labels), len(np.unique(labels))
         self.head_ = replace(
             head,
             slopes=factor * np.hstack([new.slopes, new.feature_slopes]),
@@ -352,7 +337,7 @@ class WeightedMean(Predictor, BaseEstimator):
         self.head_ = replace(head, slopes=np.hstack([head.slopes, slopes]), evidence=head.classes)
         self.evidence_weight_ = float(weight)
 
-    def _describe(self, table: Scores | None) -> None:
+    def _describe(self, table: Scores | None, n_examples: int) -> None:
         """Note in the head how it came about."""
         order = np.argsort(-self.weights_, axis=1, kind="stable")
         listed = {
@@ -368,8 +353,8 @@ class WeightedMean(Predictor, BaseEstimator):
         }
         if table is not None:
             facts["reference"] = len(table)
-        if self._n_examples:
-            facts["examples"] = {"n_examples": self._n_examples, "n_classes": self._n_shown}
+        if n_examples:
+            facts["examples"] = n_examples
         if self.evidence_weight_ is not None:
             facts["evidence_weight"] = self.evidence_weight_
         self.head_ = self.head_.with_about(**facts)

@@ -26,11 +26,11 @@ def test_distances_by_enumeration(rng, k):
     """Tied scores, tied rankings and ties that k cuts."""
     consensus = {"u": [["a"], ["b", "c"]], "v": [["d"], ["c"], ["a"]], "w": [["a", "b", "d"]]}
     rankings = rs.Rankings.from_orders(consensus.values(), items=ITEMS, targets=list(consensus))
-    head = rs.zeroshot.paper.DeterministicRanking(k=k, temperature=2.0).fit(rankings)
+    head = rs.zeroshot.paper.DeterministicRanking(k=k).fit(rankings)
     for row in rng.integers(0, 3, (15, 4)).astype(float):
         mine = groups_of(row.tolist())
         d = np.array([float(mean_distance(order, mine, ITEMS, k)) for order in consensus.values()])
-        expected = np.exp(-0.5 * d) / np.exp(-0.5 * d).sum()
+        expected = np.exp(-d) / np.exp(-d).sum()
         scores = rs.Scores([row], ITEMS)
         np.testing.assert_allclose(head.predict_proba(scores), [expected])
         assert head.predict(scores) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]

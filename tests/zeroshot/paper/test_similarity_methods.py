@@ -94,7 +94,7 @@ def test_conse_goes_to_the_nearest_vector(rng, kind, n_classes):
     """By the vectors themselves: the cosine of the convex combination and each target."""
     seen, new = unit(rng.normal(size=(5, 8))), unit(rng.normal(size=(3, 8)))
     cosines = rs.Similarity(new @ seen.T, TARGETS, ITEMS)
-    head = rs.zeroshot.paper.ConSE(n_classes=n_classes, temperature=0.2).fit(cosines)
+    head = rs.zeroshot.paper.ConSE(n_classes=n_classes).fit(cosines)
     for row in rng.normal(scale=2, size=(25, 5)):
         p = np.array([float(x) for x in exact.class_probabilities(row, kind)])
         best = np.argsort(-p)[:n_classes]
@@ -102,7 +102,7 @@ def test_conse_goes_to_the_nearest_vector(rng, kind, n_classes):
         cosine = new @ mean / np.linalg.norm(mean)
         scores = rs.Scores([row], ITEMS, kind)
         assert head.predict(scores) == [TARGETS[int(np.argmax(cosine))]]
-        expected = np.exp(new @ mean / 0.2)
+        expected = np.exp(new @ mean / 0.1)
         np.testing.assert_allclose(head.predict_proba(scores)[0], expected / expected.sum())
 
 
@@ -117,10 +117,10 @@ def test_conse_uses_ten_classes_as_in_its_paper(rng):
 
 def test_classes_that_tie_for_the_last_places_share_them():
     cosines = rs.Similarity(np.eye(3, 5), TARGETS, ITEMS)
-    head = rs.zeroshot.paper.ConSE(n_classes=2, temperature=1.0).fit(cosines)
+    head = rs.zeroshot.paper.ConSE(n_classes=2).fit(cosines)
     proba = head.predict_proba([[5.0, 1, 1, 1, 0]])
     weights = np.exp([5.0, 1, 1]) * [1, 1 / 3, 1 / 3]
-    expected = np.exp(weights / (np.exp(5.0) + np.exp(1.0)))
+    expected = np.exp(10 * weights / (np.exp(5.0) + np.exp(1.0)))
     np.testing.assert_allclose(proba[0], expected / expected.sum())
 
 

@@ -35,22 +35,12 @@ POSTERIORS = ("consensus", "mean", "sum")
 
 
 class Method(BaseEstimator, ABC):
-    """A method of the paper. Log-posteriors are divided by the temperature, and normalised."""
+    """A method of the paper. Log-posteriors are divided by ``temperature_``, and normalised."""
 
-    temperature: float | None
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
-    _usual_temperature = 1.0
+    temperature_ = 1.0
     _n_compared = 0
-
-    @property
-    def temperature_(self) -> float:
-        """The number by which log-posteriors are divided before they are normalised."""
-        return self._usual_temperature if self.temperature is None else float(self.temperature)
-
-    def _require_temperature(self) -> None:
-        if self.temperature is not None:
-            require_number("temperature", self.temperature, above=0, below=np.inf)
 
     @abstractmethod
     def _log_posterior(self, table: Scores) -> Doubles:
@@ -90,7 +80,6 @@ class _RankingMethod(Method):
 
     def _read(self, rankings: object) -> tuple[Rankings, int]:
         """The rankings of the new classes, and k, which is at most the number of seen classes."""
-        self._require_temperature()
         if not isinstance(self.prior, RankingModel | None):
             raise InputError("prior", self.prior, "must be a ranking model such as PlackettLuce()")
         lists = as_rankings(rankings)
@@ -129,8 +118,8 @@ class DeterministicRanking(_RankingMethod):
     allow (`mean_kendall_distance`). Distances are mostly whole numbers, so ties are frequent: tied
     new classes are equally probable, and `predict` returns the alphabetically first.
 
-    The method itself does not define probabilities. Here they follow from Mallows models around
-    the rankings of the new classes, with a common spread: P(z|x) ∝ exp(-λ d).
+    The method itself does not define probabilities. Here they follow from Mallows models with
+    spread 1 around the rankings of the new classes: P(z|x) ∝ exp(-d).
 
     Parameters
     ----------
@@ -139,9 +128,6 @@ class DeterministicRanking(_RankingMethod):
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
         The model whose mode is the consensus of a new class with several rankings; by default
         `PlackettLuce`.
-    temperature : float or None
-        1/λ, where λ is the spread of the Mallows models; it does not change the decision. By
-        default 1.
 
     Attributes
     ----------
@@ -169,11 +155,9 @@ class DeterministicRanking(_RankingMethod):
         *,
         k: int | None = DEFAULT_K,
         prior: RankingModel | None = None,
-        temperature: float | None = None,
     ) -> None:
         self.k = k
         self.prior = prior
-        self.temperature = temperature
 
     def fit(self, rankings: Rankings) -> DeterministicRanking:
         """Find the consensus of the rankings of each new class.
@@ -210,8 +194,9 @@ class ProbabilisticRanking(_RankingMethod):
     under this model. The parameter ``posterior`` decides what
     happens if a new class has several rankings:
 
-    - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
-      Nothing is merged.
+    - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z,
+      divided by the square root of the number of places used, because the places of a ranking are
+      not independent observations. Nothing is merged.
     - ``"consensus"``, the classifiers of Hamm and Belkin (equations 16 and 17): the rankings of a
       new class are merged into one, the mode of the prior fitted to them, and
       P(z|x) ∝ P(π_0^z|x).
@@ -239,11 +224,6 @@ class ProbabilisticRanking(_RankingMethod):
     posterior : {"mean", "consensus", "sum"}
         How several rankings of a new class are combined: the mean of their log-probabilities, their
         consensus, or the sum over all rankings.
-    temperature : float or None
-        Log-probabilities are divided by it before they are normalised: a larger temperature makes
-        the probabilities more equal, but does not change the decision. The default is 1 for
-        ``"consensus"`` and ``"sum"``. For ``"mean"`` it is the square root of the number of places
-        used, because the places of a ranking are not independent observations.
     n_samples : int
         The number of rankings sampled per input if the sum is not exact.
     random_state : int
@@ -284,7 +264,6 @@ class ProbabilisticRanking(_RankingMethod):
         decay: float = DECAY,
         prior: RankingModel | None = None,
         posterior: Literal["mean", "consensus", "sum"] = "mean",
-        temperature: float | None = None,
         n_samples: int = 1000,
         random_state: Seed = 0,
     ) -> None:
@@ -292,7 +271,6 @@ class ProbabilisticRanking(_RankingMethod):
         self.decay = decay
         self.prior = prior
         self.posterior = posterior
-        self.temperature = temperature
         self.n_samples = n_samples
         self.random_state = random_state
 
@@ -326,7 +304,7 @@ class ProbabilisticRanking(_RankingMethod):
         if self.posterior == "consensus":
             self.consensus_ = self._compared = self._merge(self.rankings_)
         if self.posterior == "mean":
-            self._usual_temperature = float(np.sqrt(self._compared.lengths.max()))
+            self.temperature_ = float(np.sqrt(self._compared.lengths.max()))
         self._n_compared = len(self._compared)
         z = np.searchsorted(self.classes_, self._compared.targets.astype(str))
         weights = self._compared.weights

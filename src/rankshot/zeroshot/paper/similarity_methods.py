@@ -18,7 +18,6 @@ class _SimilarityMethod(Method):
 
     def _read(self, similarity: Similarity) -> Doubles:
         """The similarities of the new classes, sorted by name; none may be unknown."""
-        self._require_temperature()
         if not isinstance(similarity, Similarity):
             raise InputError("similarity", similarity, "must be a Similarity")
         if similarity.unknown_targets:
@@ -64,8 +63,6 @@ class DirectSimilarity(_SimilarityMethod):
         The number of most similar seen classes that are used; Hamm and Belkin use 5.
     class_prior : dict of str to float, optional
         P(y_k) by name of the seen class. By default all are equally probable.
-    temperature : float or None
-        Log-probabilities are divided by it before they are normalised; by default 1.
 
     Attributes
     ----------
@@ -87,9 +84,7 @@ class DirectSimilarity(_SimilarityMethod):
         *,
         n_similar: int = 5,
         class_prior: Mapping[str, float] | None = None,
-        temperature: float | None = None,
     ) -> None:
-        self.temperature = temperature
         self.n_similar = n_similar
         self.class_prior = class_prior
 
@@ -158,16 +153,14 @@ class ConSE(_SimilarityMethod):
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 
     since the length of the mean is the same for all new classes. So the method needs only a table
-    of cosines. ConSE itself does not define probabilities; here they are the softmax of these
-    values divided by ``temperature``.
+    of cosines. ConSE itself does not define probabilities; here they are the softmax of ten times
+    these values.
 
     Parameters
     ----------
     n_classes : int
         T, the number of most probable seen classes that are used; Norouzi and others use up to 10.
         Classes that tie for the last places share them.
-    temperature : float or None
-        Temperature of the softmax; it does not change the decision. By default .1.
 
     Examples
     --------
@@ -179,11 +172,10 @@ class ConSE(_SimilarityMethod):
     array(['cat', 'truck'], dtype='<U5')
     """
 
-    _usual_temperature = 0.1
+    temperature_ = 0.1
 
-    def __init__(self, *, n_classes: int = 10, temperature: float | None = None) -> None:
+    def __init__(self, *, n_classes: int = 10) -> None:
         self.n_classes = n_classes
-        self.temperature = temperature
 
     def fit(self, similarity: Similarity) -> ConSE:
         """Store the cosines; seen classes without a vector are left out.
