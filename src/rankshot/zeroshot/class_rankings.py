@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,7 @@ from rankshot.core.errors import NO_VALUE, InputError, quote_names
 from rankshot.core.tables import as_frame
 from rankshot.core.validation import require_number
 from rankshot.ranking.ranking_files import read_rankings
-from rankshot.ranking.rankings import Rankings, require_rankings
-from rankshot.sources.similarity import Similarity
+from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.floating]
 Order = Sequence[str | Sequence[str]]
@@ -53,16 +52,16 @@ def as_rankings(
         named = Rankings.from_orders(rankings, items=items, raters=raters)
         if raters is None and len(named) == len(rankings):
             named = replace(named, raters=np.full(len(named), ONE_RATER, object))
-        return require_targets(named)
+        return _require_targets(named)
     if isinstance(rankings, str | Path) or as_frame(rankings) is not None:
         rankings = read_rankings(rankings)
-    if isinstance(rankings, Similarity):
-        raise InputError(
-            "rankings", rankings.source, "is a table of similarities", hint="use its to_rankings()"
-        )
     if not isinstance(rankings, Rankings):
-        raise InputError("rankings", rankings, "must be Rankings, a dict of lists, or a file")
-    named = require_targets(rankings)
+        rule, hint = (
+            "must be Rankings, a dict of lists, or a file",
+            "a Similarity has to_rankings()",
+        )
+        raise InputError("rankings", rankings, rule, hint=hint)
+    named = _require_targets(rankings)
     # The same classes keep the order that the rankings give them: plain arrays have it as well.
     is_same = items is None or {*items} == {*named.items}
     return named if is_same else named.change_items(tuple(items or ()))
@@ -81,9 +80,8 @@ def only_new(rankings: Rankings) -> Rankings:
     return rankings[is_new]
 
 
-def require_targets(rankings: Rankings) -> Rankings:
+def _require_targets(rankings: Rankings) -> Rankings:
     """The rankings with a weight above 0 that prefer an item; each must have a target."""
-    require_rankings(rankings)
     nameless = np.flatnonzero([target is None for target in rankings.targets])
     if nameless.size:
         raise InputError(
@@ -120,11 +118,6 @@ def source_names(rankings: Rankings) -> tuple[str, ...]:
 def sources_of(rankings: Rankings) -> NDArray[np.str_]:
     """The source of each ranking; "" for none."""
     return np.array([source or "" for source in rankings.sources], dtype=str)
-
-
-def quote_sources(sources: Iterable[str]) -> str:
-    """The names of sources for a message."""
-    return quote_names(source or "no source" for source in sources)
 
 
 def listed_weights(rankings: Rankings, decay: float) -> csr_array:
@@ -259,6 +252,6 @@ def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> 
             "source_weights",
             wanted[0] if wanted else NO_VALUE,
             "must name a source of the rankings with a weight above 0",
-            hint=f"these are by {quote_sources(found)}",
+            hint=f"these are by {quote_names(source or 'no source' for source in found)}",
         )
     return found

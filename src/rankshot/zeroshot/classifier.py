@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.class_rankings import Orders
+from rankshot.zeroshot.class_rankings import Orders, as_rankings
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain
@@ -151,13 +151,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         elif settings.has_gate:
             reference = self._hold_out(X, y, features=self._has_features)
         few = None if examples is None else (self._score(trained, examples[0]), examples[1])
-        # Names of columns, if nothing else has them.
-        empty = Scores(np.zeros((0, len(items))), items)
-        rankings: Any = self.rankings
-        known = Knowledge(rankings, reference, few, empty)
-        self._known, self._settings = known, settings
-        self._alone = known.fit_alone(settings)
-        self.head_ = known.complete(self._alone, settings)
+        self._known = Knowledge(as_rankings(self.rankings, items), reference, few)
+        self._settings = settings
+        self._alone = self._known.fit_alone(settings)
+        self.head_ = self._known.complete(self._alone, settings)
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
@@ -245,7 +242,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The head, refined by the inputs if these are classified jointly."""
         if not self.batch:
             return self.head_
-        known = Knowledge(self._known.rankings, self._known.reference, self._known.examples, scores)
+        known = replace(self._known, batch=scores)
         return known.complete(self._alone, replace(self._settings, batch=True))
 
     def predict_log_proba(self, X: object) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -79,12 +80,11 @@ class Scores:
     array([[ 4.,  1., -5.]])
     """
 
-    values: Floats
+    columns: Array
     items: tuple[str, ...]
-    kind: Kind = "multiclass"
-    features: Array = None
-    evidence: Scores | None = None
-    pairs: Array = None
+    kind: Kind
+    features: Array
+    evidence: Scores | None
 
     def __init__(
         self,
@@ -100,39 +100,27 @@ class Scores:
         require_columns(tuple(table.shape), len(names), kind)
         if other_library(table) is None:
             refuse_infinite(table, names, kind)
-        self._set(
-            table,
-            names,
-            kind,
-            None if features is None else _as_features(features, len(table)),
-            None if evidence is None else _as_evidence(evidence, len(table)),
+        self.__dict__.update(
+            columns=table,
+            items=names,
+            kind=kind,
+            features=None if features is None else _as_features(features, len(table)),
+            evidence=None if evidence is None else _as_evidence(evidence, len(table)),
         )
 
-    def _set(
-        self,
-        columns: Array,
-        items: tuple[str, ...],
-        kind: Kind,
-        features: Array,
-        evidence: Scores | None,
-    ) -> None:
-        is_pairs = kind == "one-vs-one"
-        self.__dict__.update(
-            values=sum_pairs(columns, len(items)) if is_pairs else columns,
-            items=items,
-            kind=kind,
-            features=features,
-            evidence=evidence,
-            pairs=columns if is_pairs else None,
-        )
+    @cached_property
+    def values(self) -> Array:
+        """One column per class: one-vs-one scores are summed."""
+        is_paired = self.kind == "one-vs-one"
+        return sum_pairs(self.columns, len(self.items)) if is_paired else self.columns
 
     @property
-    def columns(self) -> Array:
-        """The table as it was passed: one column per class, or per pair of classes."""
-        return self.values if self.pairs is None else self.pairs
+    def pairs(self) -> Array:
+        """One-vs-one scores, with one column per pair of classes; None for others."""
+        return self.columns if self.kind == "one-vs-one" else None
 
     def __repr__(self) -> str:
-        n, dtype = self.values.shape[0], self.values.dtype
+        n, dtype = len(self), self.columns.dtype
         return f"Scores: {n} x {len(self.items)} classes, {self.kind}, {dtype}"
 
     @classmethod
@@ -174,7 +162,9 @@ class Scores:
     ) -> Scores:
         """Scores with ``columns`` that the caller, such as a reader of files, has validated."""
         scores = object.__new__(cls)
-        scores._set(columns, items, kind, features, evidence)
+        scores.__dict__.update(
+            columns=columns, items=items, kind=kind, features=features, evidence=evidence
+        )
         return scores
 
     @classmethod
@@ -229,7 +219,7 @@ class Scores:
         return cls.from_validated(values, scores.items, kind)
 
     def __len__(self) -> int:
-        return int(self.values.shape[0])
+        return int(self.columns.shape[0])
 
     def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer | np.bool_]) -> Scores:
         """Select inputs by slice, row numbers or mask."""

@@ -347,7 +347,6 @@ class WeightedMean(Predictor, BaseEstimator):
         facts: dict[str, Any] = {
             "head": repr(self),
             "rankings": len(self.rankings_),
-            "sources": list(self.rankings_.source_names),
             "source_weights": self.source_weights_,
             "listed": listed,
         }
