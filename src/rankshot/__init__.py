@@ -13,5 +13,15 @@ _MODULES = {
     *("datasets", "recognition", "jobs", "leaderboards", "pages", "ranking", "sources"),
     "zeroshot",
 }
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in _MODULES]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name; a name that is not one gets a hint at a similar one."""
+    if name in _MODULES or name in __all__:
+        return _import(name)
+    from rankshot.core.errors import suggest_name  # noqa: PLC0415 (until then, nothing is loaded)
+
+    hint = suggest_name(name, __all__)
+    raise AttributeError(f"module 'rankshot' has no attribute {name!r}{hint}")

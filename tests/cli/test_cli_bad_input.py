@@ -47,9 +47,17 @@ RECOGNISE = "recognise scores.csv --rankings rankings.jsonl -o out.csv"
         ("leaderboard rankings.jsonl --target cat --level 95", "--level"),
         ("leaderbord rankings.jsonl", "leaderboard"),
         ("score photos --model none.onnx -o s.csv", "none.onnx"),
+        ("recognise photos --new okapi", "--model"),
+        ("recognise scores.csv --new missing.txt", "missing.txt"),
+        ("recognise scores.csv --new caat,zzyzx", "'zzyzx'"),
+        (f"{RECOGNISE} --classes all --seen-loss 2%", "--batch yes"),
+        ("leaderboard scores.csv", "--layout scores"),
+        ("report nofolder -o page.html", "nofolder"),
+        ("report photos --id x", "photos"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(folder, words, named):
+    (folder / "photos").mkdir()
     before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
     done = rankshot(words)
     assert done.status == 2
@@ -98,6 +106,7 @@ def test_a_named_pipe_is_refused_and_not_waited_for(folder, words):
 
     name = re.search(r"pipe\.\w+", words)[0]
     os.mkfifo(folder / name)
+    (folder / "photos").mkdir()
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(60)
     try:

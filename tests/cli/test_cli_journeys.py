@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnxruntime import InferenceSession
 from PIL import Image
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from skops.io import dump
 
 import rankshot as rs
 from command_line import (
@@ -45,9 +50,17 @@ def test_options_are_arguments_in_python(folder, options, known):
     rs.zeroshot.Settings(k=2, decay=1.5).write(folder / "settings.json")
     batch = "" if "batch" in known else "--batch no"
     words = f"recognise scores.csv --rankings rankings.jsonl {options} {batch} -o out.parquet"
-    run_well(words)
+    out = run_well(words)
     predicted = read_predictions("out.parquet")
     expected = rs.recognise(SCORES, rankings(), **{"batch": False, **known})
+    best = expected.proba.max(axis=1)
+    printed = [table_rows(out)[name][:3] for name in IDS]
+    assert printed == [
+        [name, label, f"{p:.2f}"] for name, label, p in zip(IDS, expected.labels, best, strict=True)
+    ]
+    assert "7 predictions written to out.parquet" in out
+    assert all(f"rankshot {name} scores.csv.rankshot-run" in out for name in ("review", "doctor"))
+    assert all(note in out for note in expected.notes)
     assert predicted.ids.tolist() == IDS
     assert predicted.labels.tolist() == expected.labels.tolist()
     np.testing.assert_allclose(predicted.proba, expected.proba, atol=1e-6)
@@ -57,8 +70,13 @@ def test_options_are_arguments_in_python(folder, options, known):
     ("table", "score_type"), [("scores.csv", "auto"), ("pairs.parquet", "one-vs-one")]
 )
 def test_tables_are_classified_by_rankings_alone(folder, table, score_type):
-    run_well(f"classify {table} --rankings rankings.jsonl --score-type {score_type} -o out.parquet")
+    out = run_well(
+        f"classify {table} --rankings rankings.jsonl --score-type {score_type} -o out.parquet"
+    )
     expected = rs.recognise(folder / table, rankings(), batch=False)
+    counts = Counter(expected.labels.tolist())
+    assert table_rows(out) == {name: [name, str(n), f"{n / 7:.1%}"] for name, n in counts.items()}
+    assert "7 predictions written to out.parquet" in out
     np.testing.assert_allclose(read_predictions("out.parquet").proba, expected.proba, atol=1e-6)
 
 
@@ -78,8 +96,12 @@ def test_a_saved_head_classifies_one_table_and_many(folder):
     (folder / "parts").mkdir()
     for name in ("a", "b"):
         (folder / "parts" / f"{name}.csv").write_bytes((folder / "scores.csv").read_bytes())
-    run_well("classify parts --head head.rankshot -o out --workers 1")
+    out = run_well("classify parts --head head.rankshot -o out --workers 1")
     first = read_csv("first.csv")
+    counts = Counter(row["label"] for row in first)
+    printed = {name: int(row[1]) for name, row in table_rows(out).items()}
+    assert printed == {name: 2 * n for name, n in counts.items()}
+    assert "14 predictions written to out" in out
     for name in ("a", "b"):
         part = read_predictions(folder / "out" / f"{name}.parquet")
         assert part.labels.tolist() == [row["label"] for row in first]
@@ -89,22 +111,26 @@ def test_a_run_is_kept_reported_explained_examined_and_exported(folder):
     run_well("recognise scores.csv --rankings rankings.jsonl --folder run -o out.csv")
     run = open_run("run")
     assert run.ids.tolist() == IDS
-    run_well("report run --truth truth.csv -o page.html")
+    assert run_well("report run --truth truth.csv -o page.html").split()[-1] == "page.html"
     assert "leopard" in Path("page.html").read_text("utf-8")
     why = run_well("report run --id x1 --against dog")
     assert str(rs.explain(run.head, SCORES[[0]], against="dog")[0]) in why
-    assert "rankshot review run" in run_well("doctor run")
-    run_well("export run -o head.onnx")
-    run_well("export run -o head.rankshot")
+    steps = [line.split() for line in run_well("doctor run").splitlines() if " rankshot " in line]
+    assert {words[1] for words in steps} == {"recognise", "review"}
+    assert float(run_well("export run -o head.onnx").split()[-1]) < 1e-5
+    out = run_well("export run -o head.rankshot --note 'for the tests'")
+    assert out.startswith("3 classes written to head.rankshot;")
     head = rs.load_head("head.rankshot")
     np.testing.assert_array_equal(head.predict_proba(SCORES), run.head.predict_proba(SCORES))
-    assert "LinearHead" in run_well("doctor head.rankshot")
+    out = run_well("doctor head.rankshot").splitlines()
+    assert out[:2] == [repr(head), "classes: 'cat', 'dog', 'truck'"]
+    assert "note: for the tests" in out
     run_well("report out.csv --truth truth.csv -o other.html")
 
 
 def test_a_table_to_label_keeps_what_was_filled_in(folder):
     run_well("recognise scores.csv --rankings rankings.jsonl --folder run -o out.csv")
-    run_well("review run --csv labels.csv --number 3")
+    assert run_well("review run --csv labels.csv --number 3").startswith("3 inputs to label in")
     rows = read_csv("labels.csv")
     assert len(rows) == 3
     name = rows[0]["id"]
@@ -119,7 +145,13 @@ def test_a_table_to_label_keeps_what_was_filled_in(folder):
 
 def test_photographs_and_names_are_enough(folder):
     write_photographs(folder / "photos")
-    run_well('recognise photos --model efficientnet-lite0 --new "raccoon, rocket" -o out.csv')
+    out = run_well('recognise photos --model efficientnet-lite0 --new "raccoon, rocket" -o out.csv')
+    used = open_run("photos.rankshot-run").knowledge.rankings
+    for name in ("raccoon", "rocket"):
+        order = used.select(target=name).orders()[0]
+        assert table_rows(out)[name][1].startswith(" > ".join(order[:4]))
+        assert table_rows(out)[name][2] == "look-alikes"
+    assert "and 4 more in out.csv" in out
     labels = {row["id"]: row["label"] for row in read_csv("out.csv")}
     assert labels["raccoon.jpg"] == "raccoon"
     assert labels["rocket.jpg"] == "rocket"
@@ -142,13 +174,36 @@ def test_the_head_of_a_run_behind_the_built_in_network(folder):
     assert expected.argmax() == list(head.classes_).index("raccoon")
 
 
+def test_texts_are_scored_and_skipped_ones_are_named(folder):
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    texts = ["a wheel", "a wing", "", " "]
+    model.fit(texts[:2], ["car", "bird"])
+    dump(model, "model.skops")
+    lines = ["id,text", *(f"t{i},{text}" for i, text in enumerate(texts))]
+    Path("texts.csv").write_text("\n".join(lines) + "\n")
+    assert rankshot("score texts.csv --model model.skops -o s.csv").status == 2
+    words = "score texts.csv --model model.skops --on-error skip -o"
+    lines = run_well(f"{words} s.csv").splitlines()
+    skipped = "skipped 2 inputs: 2 no text in the column 'text'"
+    assert lines[:2] == ["2 inputs scored; scores written to s.csv", skipped]
+    assert lines[2:] == rs.recognition.check_scores(rs.scores_of(model, texts[:2])).describe()
+    assert [row["id"] for row in read_csv("s.csv")] == ["t0", "t1"]
+    assert run_well(f"{words} parts").splitlines()[1] == skipped
+    again = run_well(f"{words} parts").splitlines()[0]
+    assert again == "2 inputs scored; 1 of 1 parts by an earlier run; scores written to parts"
+
+
 def test_rankings_of_names_and_prompts_that_ask_for_them(folder):
     (folder / "seen.txt").write_text("zebra\nbus\nleopard\n")
-    run_well('rank --seen seen.txt --new "okapi, tram" --source look-alikes -o rank.jsonl')
+    out = run_well('rank --seen seen.txt --new "okapi, tram" --source look-alikes -o rank.jsonl')
+    assert "4 rankings written to rank.jsonl" in out
     merged = rs.read_rankings("rank.jsonl")
     expected = rs.LookAlikes().rankings(["okapi", "tram"], ["zebra", "bus", "leopard"])
     assert merged.orders() == expected.orders()
-    run_well('rank --seen seen.txt --new "okapi, tram" --prompts prompts')
+    out = run_well('rank --seen seen.txt --new "okapi, tram" --prompts prompts')
+    assert out.startswith("5 prompts written to prompts")
+    guide = Path("prompts/READ-ME-FIRST.txt").read_text("utf-8")
+    assert all(f"prompts/rater-{i}.txt" in guide for i in range(1, 6))
     assert "okapi" in (folder / "prompts" / "rater-1.txt").read_text("utf-8")
     answer = folder / "prompts" / "answers" / "rater-1.txt"
     answer.write_text("okapi: zebra, leopard, bus\ntram: bus, zebra, leopard\n")
@@ -232,6 +287,9 @@ def test_of_a_long_consensus_the_first_places_are_printed(folder, n):
     out = run_well("consensus ballots.csv --layout places --column ignore=")
     assert "items: item 0" in out
     assert ("1 more" in out, "-o FILE" in out) == (n > 50, n > 50)
+    some = " --column 'items=item 1, item 0' --column ignore="
+    out = run_well(f"consensus ballots.csv --layout places{some}")
+    assert "items: item 1, item 0" in out
 
 
 def test_a_table_that_is_too_wide_has_no_lines_and_whole_numbers(folder, monkeypatch):
@@ -279,7 +337,9 @@ def test_options_of_a_leaderboard_are_arguments_in_python(folder, rng):
 
 
 def test_the_demo_writes_the_files_of_the_guide(folder):
-    run_well("demo --files-only -o demo")
+    out = run_well("demo --files-only -o demo")
+    assert "rankshot recognise demo/photographs --model efficientnet-lite0" in out
+    assert "votes.csv" in out
     assert len(list((folder / "demo" / "photographs").glob("*.jpg"))) == 12
     run_well("demo --files-only -o demo")
     (folder / "demo" / "mine.txt").write_text("mine")
@@ -288,9 +348,11 @@ def test_the_demo_writes_the_files_of_the_guide(folder):
     assert (folder / "demo" / "mine.txt").read_text() == "mine"
 
 
-def test_help_is_quick_and_loads_no_library():
-    code = "import sys; sys.argv = ['rankshot', '--help']\n"
+@pytest.mark.parametrize("words", [["--help"], ["recognise", "none.csv", "--new", "okapi"]])
+def test_help_is_quick_and_a_missing_file_is_named_at_once(words):
+    code = f"import sys; sys.argv = {['rankshot', *words]}\n"
     code += "from rankshot.cli import main\ntry: main()\nexcept SystemExit: pass\n"
     code += "print(sorted({'numpy', 'scipy', 'sklearn'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+    assert ("none.csv" in done.stderr) == (len(words) > 1)

@@ -36,6 +36,11 @@ def task(rng):
     return make_scores(rng, places), np.repeat(["x", "y", "z"], 20), rankings, seen
 
 
+def test_the_other_spelling_gets_a_hint():
+    with pytest.raises(AttributeError, match="recognise"):
+        rs.__getattr__("recognize")
+
+
 def test_rankings_alone(task):
     scores, truth, rankings, _ = task
     found = rs.recognise(scores, rankings, batch=False)
@@ -143,8 +148,11 @@ def test_an_unknown_name_does_not_stop_the_others(tmp_path):
     found = rs.recognise(scores, tmp_path / "new.txt")
     assert found.labels.tolist() == ["truck", "cat"]
     assert any("'zzyzx'" in note for note in found.notes)
-    with refuses("new", "caat"):
+    with refuses("new", "caat") as caught:
         rs.recognise(scores, ["caat", "zzyzx"])
+    assert "'zzyzx'" in caught.value.rule
+    with refuses("model"):
+        rs.recognise(tmp_path / "new.txt", ["cat"])
     with refuses("new", "nowhere.jsonl"):
         rs.recognise(scores, "nowhere.jsonl")
 

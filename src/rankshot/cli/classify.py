@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from rankshot.cli.printing import (
+    Input,
     RequiredOutput,
     ScoreType,
     print_table,
@@ -24,16 +21,15 @@ ROWS_SHOWN = 20
 
 
 def classify(
-    scores: str,
+    scores: Input,
     /,
     *,
-    head: Annotated[Path, Parameter(name=("--head", "--rankings"))],
+    head: Annotated[Input, Parameter(name=("--head", "--rankings"))],
     output: RequiredOutput,
     score_type: ScoreType = "auto",
     reject_below: float | None = None,
     top: int | None = None,
     workers: int | None = None,
-    scheduler: str | None = None,
     on_error: Literal["stop", "skip"] = "stop",
     overwrite: bool = False,
 ) -> None:
@@ -66,8 +62,6 @@ def classify(
         Write only the N most probable classes of each input.
     workers
         The number of processes for many tables.
-    scheduler
-        The address of a Dask scheduler for many tables, such as tcp://10.0.0.5:8786.
     on_error
         What to do with tables that cannot be classified: stop, or skip and list them.
     overwrite
@@ -75,21 +69,19 @@ def classify(
     """
     from rankshot import jobs
 
-    if Path(scores).is_file():
+    if scores.is_file():
         require_output(output, (".csv", ".parquet"), scores, head, overwrite=overwrite)
-    with _open_executor(scheduler) as executor:
-        run = jobs.classify(
-            scores,
-            head,
-            output,
-            executor=executor,
-            workers=workers,
-            score_type=score_type,
-            reject_below=reject_below,
-            top=top,
-            overwrite=overwrite,
-            on_error=on_error,
-        )
+    run = jobs.classify(
+        scores,
+        head,
+        output,
+        workers=workers,
+        score_type=score_type,
+        reject_below=reject_below,
+        top=top,
+        overwrite=overwrite,
+        on_error=on_error,
+    )
     print_counts(run.counts, str(output))
     for name, reason in run.failed:
         say(f"failed: {name}: {reason}")
@@ -105,16 +97,3 @@ def print_counts(counts: Counter[str], output: str) -> None:
     if len(counts) > ROWS_SHOWN:
         say(f"and {len(counts) - ROWS_SHOWN} more: {quote_names([*counts][ROWS_SHOWN:])}")
     say(f"{format_count(total, 'prediction')} written to {output}")
-
-
-@contextmanager
-def _open_executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """Executor of a Dask cluster; None for local processes."""
-    if scheduler is None:
-        yield None
-        return
-    from rankshot.core.validation import require_module
-
-    distributed = require_module("distributed", "clusters", "cluster")
-    with distributed.Client(scheduler) as client:
-        yield client.get_executor()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import ranking
 from rankshot.cli.printing import (
+    Input,
     Output,
     format_order,
     print_table,
@@ -31,7 +31,7 @@ COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "outcomes", 
 
 
 def consensus(
-    rankings: Path,
+    rankings: Input,
     /,
     *,
     method: Method = "kemeny",

@@ -7,14 +7,14 @@ from typing import Literal
 
 from rankshot import leaderboards, pages
 from rankshot.cli.consensus import Layout, parse_columns, say_layout
-from rankshot.cli.printing import Output, print_table, print_warnings, require_output, say
+from rankshot.cli.printing import Input, Output, print_table, print_warnings, require_output, say
 from rankshot.core.errors import InputError, prefix_errors, quote_names
 
 ROWS_SHOWN = 100
 
 
 def leaderboard(
-    votes: Path,
+    votes: Input,
     /,
     *,
     layout: Layout | None = None,

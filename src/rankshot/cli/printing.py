@@ -10,12 +10,17 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from rankshot.core.command import require_there
+
 WIDEST = 10_000
 """More columns than any terminal has."""
 ITEMS_SHOWN = 10
 Output = Annotated[Path | None, Parameter(alias="-o")]
 """An output file that is optional."""
 RequiredOutput = Annotated[Path, Parameter(alias="-o")]
+Input = Annotated[Path, Parameter(validator=require_there)]
+"""An input file or folder, which must exist."""
+FileOrName = Annotated[str, Parameter(validator=require_there)]
 ScoreType = Literal[
     "auto",
     "logits",

@@ -9,13 +9,15 @@ from typing import Any
 
 from rankshot import ranking, sources
 from rankshot.cli.printing import (
+    FileOrName,
+    Input,
     Output,
     format_order,
     print_table,
     require_output,
     say,
 )
-from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
+from rankshot.core.errors import NO_VALUE, InputError, count_others, format_count, quote_names
 
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
@@ -43,11 +45,11 @@ classes: its answers may be better for these than for your own classes.
 
 def rank(
     *,
-    seen: str,
-    new: str | None = None,
+    seen: FileOrName,
+    new: FileOrName | None = None,
     rehearse: int | None = None,
     source: list[str] | None = None,
-    names: Path | None = None,
+    names: Input | None = None,
     k: int | None = None,
     question: str = "images",
     raters: int = 5,
@@ -170,7 +172,7 @@ def _choose_targets(
     if new is not None:
         names = read_new(new)
         if both := [name for name in names if name in known.names]:
-            raise InputError("new", both[0], "is a seen class")
+            raise InputError("new", both[0], f"is a seen class{count_others(both)}")
         return names, known
     held_out, rest = sources.choose_rehearsed(known.names, rehearse or 0)
     say(f"held out: {quote_names(held_out)}; the other {len(rest):,} are ranked for them")

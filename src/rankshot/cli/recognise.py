@@ -10,6 +10,8 @@ from cyclopts import Parameter
 
 from rankshot import recognition
 from rankshot.cli.printing import (
+    FileOrName,
+    Input,
     Output,
     ScoreType,
     format_order,
@@ -29,19 +31,19 @@ BATCH: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": F
 
 
 def recognise(
-    inputs: Path,
+    inputs: Input,
     /,
     *,
-    model: str | None = None,
-    new: str | None = None,
-    rankings: Path | None = None,
+    model: FileOrName | None = None,
+    new: FileOrName | None = None,
+    rankings: Input | None = None,
     source: list[str] | None = None,
-    seen: str | None = None,
-    preprocessing: str | None = None,
-    reference: Path | None = None,
+    seen: FileOrName | None = None,
+    preprocessing: FileOrName | None = None,
+    reference: Input | None = None,
     rehearse: Annotated[bool, Parameter(negative="--no-rehearse")] = True,
-    examples: Path | None = None,
-    settings: Path | None = None,
+    examples: Input | None = None,
+    settings: Input | None = None,
     classes: Literal["new", "all"] = "new",
     seen_loss: Share = None,
     none: bool = False,
@@ -181,7 +183,8 @@ def _print_lists(found: recognition.Recognition, run: Path) -> None:
     """Print what was used for each name: the seen classes that it is said to resemble most."""
     from rankshot.zeroshot.class_rankings import only_new
 
-    used = only_new(found.knowledge.rankings).top(CLASSES_SHOWN)
+    used = only_new(found.knowledge.rankings)
+    used = used.top(min(CLASSES_SHOWN, used.n_items))
     firsts = {one.targets[0]: one for one in (used[i : i + 1] for i in reversed(range(len(used))))}
     names = used.target_names
     rows = [

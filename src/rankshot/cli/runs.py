@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Annotated
 
-from rankshot.cli.printing import Output, RequiredOutput, remember_output, require_output, say
+from cyclopts import Parameter
+
+from rankshot.cli.printing import (
+    Input,
+    Output,
+    RequiredOutput,
+    remember_output,
+    require_output,
+    say,
+)
 from rankshot.core.errors import NO_VALUE, InputError, format_count
 
 
 def review(
-    run: Path,
+    run: Input,
     /,
     *,
-    inputs: Path | None = None,
+    inputs: Input | None = None,
     csv: Path | None = None,
     number: int = 20,
     host: str = "127.0.0.1",
@@ -82,11 +92,11 @@ def review(
 
 
 def report(
-    run: Path,
+    run: Input,
     /,
     *,
-    truth: Path | None = None,
-    id: list[str] | None = None,  # noqa: A002
+    truth: Input | None = None,
+    ids: Annotated[list[str] | None, Parameter(name="--id")] = None,
     new_class: str | None = None,
     against: str | None = None,
     overwrite: bool = False,
@@ -110,7 +120,7 @@ def report(
     truth
         A table of the true classes: with columns id and label, or with a column label alone and the
         same rows. If only some inputs have a label, only these are reported.
-    id
+    ids
         Explain this input instead of writing a page; may be repeated.
     new_class
         The class to explain. The default is the predicted class.
@@ -125,8 +135,8 @@ def report(
     from rankshot.recognition import open_run
     from rankshot.recognition.run_report import explain_run, report_predictions, report_run
 
-    if id is not None:
-        found = explain_run(open_run(run), id, target=new_class, against=against)
+    if ids is not None:
+        found = explain_run(open_run(run), ids, target=new_class, against=against)
         for name, why in found.items():
             say(f"{name}: {why}\n")
         return
@@ -140,7 +150,7 @@ def report(
 
 
 def doctor(
-    run: Path, /, *, rehearse: bool = False, overwrite: bool = False, output: Output = None
+    run: Input, /, *, rehearse: bool = False, overwrite: bool = False, output: Output = None
 ) -> None:
     """Check a run and list what would help; or show what a saved head contains.
 
@@ -191,7 +201,7 @@ def doctor(
 
 
 def export(
-    source: Path,
+    source: Input,
     /,
     *,
     output: RequiredOutput,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from rankshot.cli.printing import RequiredOutput, say
+from rankshot.cli.printing import FileOrName, Input, RequiredOutput, say
 from rankshot.core.errors import format_count
 
 REASONS_SHOWN = 5
@@ -17,13 +16,13 @@ MOST_CHECKED = 20_000
 
 
 def score(
-    inputs: str,
+    inputs: Input,
     /,
     *,
-    model: str,
+    model: FileOrName,
     output: RequiredOutput,
-    seen: str | None = None,
-    preprocessing: str | None = None,
+    seen: FileOrName | None = None,
+    preprocessing: FileOrName | None = None,
     features: Annotated[bool, Parameter(negative="--no-features")] = True,
     batch_size: int = 16,
     on_error: Literal["stop", "skip"] = "stop",
@@ -68,7 +67,7 @@ def score(
 
     run = write_scores(
         model,
-        Path(inputs) if Path(inputs).exists() else inputs,
+        inputs,
         output,
         seen,
         preprocessing=preprocessing,

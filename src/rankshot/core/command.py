@@ -110,24 +110,37 @@ def _spell_option(command: Callable[..., object] | None, name: str, value: objec
     """Option of a parameter, or the parameter itself if the command has no such option."""
     options = {} if command is None else dict(_list_options(command))
     if name not in options and "column" in options and isinstance(value, str):
-        return f"{options['column']} {shlex.quote(f'{name}={value}')}"
+        return f"{options['column'][0]} {shlex.quote(f'{name}={value}')}"
     if name not in options:
         return spell_argument(name, value)
-    return options[name] if value is NO_VALUE or value is True else f"{options[name]} {value}"
+    option, is_flag = options[name]
+    if value is NO_VALUE or (value is True and is_flag):
+        return option
+    return f"{option} {'yes' if value is True else value}"
 
 
-def _list_options(command: Callable[..., object]) -> Iterator[tuple[str, str]]:
-    """Yield each parameter of a command, the fields of its dataclasses included, and its option."""
+def _list_options(command: Callable[..., object]) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """Yield each parameter of a command, fields of dataclasses included: its option, if a flag."""
     hints = get_type_hints(command)
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(hint := hints.get(name)):
-            yield from ((one.name, _spell(one.name)) for one in dataclasses.fields(hint))
+            yield from ((one.name, (_spell(one.name), False)) for one in dataclasses.fields(hint))
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            yield name, _spell(name)
+            yield name, (_spell(name), hint is bool)
 
 
 def _spell(name: str) -> str:
     return f"--{name.strip('_').replace('_', '-')}"
+
+
+FILE_ENDINGS = (".csv", ".json", ".jsonl", ".onnx", ".parquet", ".rankshot", ".skops", ".txt")
+
+
+def require_there(_hint: object, value: Any) -> None:
+    """Refuse a path to nothing, or a text that is the name of no file, before slow imports."""
+    path = Path(value or ".")
+    if not path.exists() and (isinstance(value, Path) or path.suffix in FILE_ENDINGS):
+        raise ValueError(f"There is no such file or folder{_suggest_file(path)}.")
 
 
 def _suggest_file(name: Any) -> str:

@@ -9,7 +9,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 class _ShortRepr(Repr):
@@ -204,6 +204,12 @@ def suggest_item(name: object, items: Iterable[str]) -> str:
 def quote_names(names: Iterable[object], most: int = 8) -> str:
     """Join quoted names for a message; those beyond ``most`` are only counted."""
     return join_some(map(repr, names), most)
+
+
+def count_others(names: Sequence[object]) -> str:
+    """`` (and 2 others: 'b', 'c')`` for a message about the first of several names, or nothing."""
+    others = format_count(len(names) - 1, "other")
+    return f" (and {others}: {quote_names(names[1:])})" if len(names) > 1 else ""
 
 
 def join_some(texts: Iterable[str], most: int = 8) -> str:

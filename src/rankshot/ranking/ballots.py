@@ -272,7 +272,8 @@ def _recognise(table: Table, cells: dict[str, Coded]) -> str:
     may = "may be places (1 is best) or scores (the highest is best)"
     may += f", or items of the places {quote_names(cells, 3)}" if all(places) else ""
     choices = ("places", "scores", "orders")[: 3 if all(places) else 2]
-    raise InputError("layout", "numbers", may, str(table), choices={"layout": choices})
+    hint = "a classifier's scores are not ballots, but what `recognise` reads"
+    raise InputError("layout", "numbers", may, str(table), hint, {"layout": choices})
 
 
 def _refuse_doubtful(table: Table, cells: Iterable[str]) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot import sources
-from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
+from rankshot.core.errors import NO_VALUE, InputError, count_others, format_count, quote_names
 from rankshot.core.files import read_names
-from rankshot.core.tables import as_frame, make_frame
+from rankshot.core.tables import TABLE_ENDINGS, as_frame, make_frame
 from rankshot.core.validation import as_names
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
@@ -396,9 +396,9 @@ def _predict(
 def _require_baseline(settings: Settings, reference: object) -> None:
     """Raise for a budget that nothing can measure."""
     if settings.seen_loss is not None and reference is None and settings.batch is not True:
-        rule = "needs a reference: inputs of seen classes that the model was not trained on"
-        hint = "or batch=True, so that the inputs themselves limit what is predicted as new"
-        raise InputError("seen_loss", settings.seen_loss, rule, hint=hint)
+        rule = "needs a reference (inputs of seen classes that the model was not trained on), or "
+        rule += "inputs that are classified together"
+        raise InputError("seen_loss", settings.seen_loss, rule, choices={"batch": True})
 
 
 def _as_reference(known: ScoredInputs | None, settings: Settings, notes: list[str]) -> Any:
@@ -479,6 +479,9 @@ class Reader:
             return _without_ids(given)
         if self.plan is not None:
             return run_plan(self.plan, given, on_error=self.on_error)
+        if isinstance(given, (str, Path)) and not _may_be_scores(Path(given)):
+            rule = "must be given: without one, inputs are a table of scores"
+            raise InputError("model", NO_VALUE, rule, where=str(given))
         if self.items is None and not isinstance(given, (str, Path)) and as_frame(given) is None:
             raise InputError(
                 what,
@@ -514,6 +517,13 @@ class Reader:
         return replace(found, labels=names)
 
 
+def _may_be_scores(path: Path) -> bool:
+    """Whether this is a table, a folder of tables, or nothing."""
+    if path.is_dir():
+        return any(path.rglob("*.parquet"))
+    return path.suffix in TABLE_ENDINGS or not path.exists()
+
+
 def _without_ids(scores: Scores) -> ScoredInputs:
     ids = np.arange(len(scores)).astype(str).astype(object)
     return ScoredInputs(scores, ids, (), ClassLabels.from_names(scores.items))
@@ -525,7 +535,8 @@ def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> Score
     meant = match_ids(list(map(str, by_id)), list(row_of))
     if unknown := [name for name in by_id if str(name) not in meant]:
         hint = f"the first ids are {quote_names(inputs.ids[:3])}"
-        raise InputError(what, unknown[0], "is not the id of an input", hint=hint)
+        rule = f"is not the id of an input{count_others(unknown)}"
+        raise InputError(what, unknown[0], rule, hint=hint)
     rows = np.array([row_of[meant[str(name)]] for name in by_id], dtype=np.intp)
     labels = np.array(list(by_id.values()), dtype=str)
     ids, scores = inputs.ids[rows], inputs.scores[rows]
@@ -567,10 +578,11 @@ def rank_new(
     found = sources.rank_names(targets, seen, source, compare=bool(held_out))
     unknown = [name for name in found.unknown if name in new and name not in {*shown}]
     if found.rankings is None or (unknown and len(unknown) == len(new)):
-        name = (unknown or new)[0]
-        reasons = [note for note in found.notes if repr(name) in note]
-        hint = "; or ".join([*reasons[:1], "give a ranking: {name: [seen classes]}"])
-        raise InputError(what, name, "is not known to the source", hint=hint)
+        unknown = unknown or [*new]
+        reasons = [note for note in found.notes if repr(unknown[0]) in note]
+        hint = "; or ".join([*reasons[:1], "give rankings of the seen classes for it"])
+        rule = f"is not known to the source{count_others(unknown)}"
+        raise InputError(what, unknown[0], rule, hint=hint)
     return found.rankings, [*found.notes]
 
 

@@ -14,6 +14,7 @@ from rankshot import pages
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
+    count_others,
     format_count,
     format_share,
     quote_names,
@@ -83,6 +84,7 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
         labels = labels[rows]
         if unknown := sorted({*labels.tolist()} - {*classes}):
             rule = f"is not one of the predicted classes{suggest_name(unknown[0], classes)}"
+            rule += count_others(unknown)
             raise InputError("truth", unknown[0], rule, where=str(truth))
     outcomes = Outcomes(
         [ids[row] for row in rows], run.labels[rows], run.proba[rows], labels, classes
@@ -166,7 +168,7 @@ def explain_run(
     """
     row_of = {str(name): row for row, name in enumerate(run.ids)}
     if missing := [name for name in ids if name not in row_of]:
-        rule = f"is not one of the inputs{suggest_name(missing[0], row_of)}"
+        rule = f"is not one of the inputs{suggest_name(missing[0], row_of)}{count_others(missing)}"
         hint = f"the first are {quote_names(list(row_of)[:3])}"
         raise InputError("ids", missing[0], rule, hint=hint)
     scores: Any = run.knowledge.batch
