@@ -60,14 +60,38 @@ class NumberCheck(NamedTuple):
     text : str
         The rule in words.
     limit : float
-        All must be smaller in size than this.
+        All must be smaller than this.
     allow_missing : bool
         Whether cells may be empty, or NaN.
+    least : float, optional
+        All must be larger than this; by default, than minus the limit.
     """
 
     text: str = "expected a finite number"
     limit: float = inf
     allow_missing: bool = False
+    least: float | None = None
+
+    def refuse_first(
+        self,
+        values: NDArray[np.floating],
+        where: Callable[[int], str],
+        name: Callable[[int], str],
+    ) -> None:
+        """Raise for the first number that breaks the rule; ``name`` is that of a column."""
+        least = -self.limit if self.least is None else self.least
+        # The extremes are NaN if any number is, and need no temporary array of the same size.
+        if not values.size or (values.max() < self.limit and values.min() > least):
+            return
+        odd = ~((values < self.limit) & (values > least))
+        if self.allow_missing:
+            odd &= ~np.isnan(values)
+        if odd.any():
+            row, j = map(int, np.argwhere(odd)[0])
+            value = float(values[row, j])
+            size = f"numbers must be between {least:g} and {self.limit:g}"
+            text = size if isfinite(value) else self.text
+            raise InputError(repr(name(j)), value, f"is invalid: {text}", where=where(row))
 
 
 FINITE = NumberCheck()
@@ -294,7 +318,7 @@ class Table:
             matrix = np.empty((len(columns[0]) if columns else 0, len(columns)))
             for j, (name, column) in enumerate(zip(names, columns, strict=True)):
                 matrix[:, j] = self._parse_column(name, column, rule)
-        require_numbers(matrix, rule, self.where, names.__getitem__)
+        rule.refuse_first(matrix, self.where, names.__getitem__)
         return matrix
 
     def _read_typed(
@@ -347,29 +371,8 @@ class Table:
         if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in "fiu":
             self.refuse("column", name, "must have lists of numbers, all of one length")
         matrix = flat.reshape(len(column), -1)
-        require_numbers(matrix, rule, self.where, "feature {}".format)
+        rule.refuse_first(matrix, self.where, "feature {}".format)
         return matrix
-
-
-def require_numbers(
-    values: NDArray[np.floating],
-    rule: NumberCheck,
-    where: Callable[[int], str],
-    name: Callable[[int], str],
-) -> None:
-    """Raise for the first number that breaks a rule, in a row ``where`` and a column ``name``."""
-    # The extremes are NaN if any number is, and need no temporary array of the same size.
-    if not values.size or (values.max() < rule.limit and values.min() > -rule.limit):
-        return
-    odd = ~(np.abs(values) < rule.limit)
-    if rule.allow_missing:
-        odd &= ~np.isnan(values)
-    if odd.any():
-        row, j = map(int, np.argwhere(odd)[0])
-        value = values[row, j]
-        size = f"numbers must be less than {rule.limit:g} in absolute value"
-        text = size if isfinite(value) else rule.text
-        raise InputError(repr(name(j)), float(value), f"is invalid: {text}", where=where(row))
 
 
 def _is_arrow(column: Any) -> bool:

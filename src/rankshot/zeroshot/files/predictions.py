@@ -5,7 +5,7 @@ True labels, to evaluate predictions with, are read here as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,9 @@ from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 PROBABILITY = "probability"
-RULE = NumberCheck("probabilities must be numbers")
+RULE = NumberCheck(
+    "probabilities must be numbers", 1 + PROBABILITY_ROUNDING, least=-PROBABILITY_ROUNDING
+)
 DIGITS = 7
 """The significant digits of a probability in CSV: those of single precision, in which most models
 compute."""
@@ -147,42 +149,21 @@ def read_predictions(path: str | Path) -> Predictions:
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     table = open_table(path)
-    columns = table.columns
-    found = [name for name in columns if name.startswith("P(") and name.endswith(")")]
+    found = [name for name in table.columns if name.startswith("P(") and name.endswith(")")]
     if not found:
-        raise InputError(
-            "columns",
-            NO_VALUE,
-            "must have one such as 'P(cat)' per class: write the probabilities of all "
-            "classes, not only of the most probable ones; the columns are "
-            f"{quote_names(columns)}",
-            where=str(path),
-        )
+        table.refuse(
+            "columns", NO_VALUE, "must have one such as 'P(cat)' per class: write all "
+            f"probabilities, not only the largest; the columns are {quote_names(table.columns)}",
+        )  # fmt: skip
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
-    known = {*targets, REJECTED}
     ids, labels = table.require_texts(ID), table.require_texts(LABEL)
     for row, label in enumerate(labels):
-        if label not in known:
-            hint = suggest_name(label, known)
-            raise InputError(
-                "label", label, f"has no column 'P({label})'{hint}", where=table.where(row)
-            )
+        if label not in {*targets, REJECTED}:
+            hint = suggest_name(label, targets)
+            table.refuse("label", label, f"has no column 'P({label})'{hint}", row)
     proba = table.read_numbers(found, RULE)
-    _require_probabilities(proba, table.where, found)
     return Predictions(as_text_array(ids), as_text_array(labels), targets, proba)
-
-
-def _require_probabilities(
-    table: NDArray[np.floating], where: Callable[[int], str], names: Sequence[str]
-) -> None:
-    """Raise for the first number outside [0, 1]."""
-    least, most = -PROBABILITY_ROUNDING, 1 + PROBABILITY_ROUNDING
-    if not table.size or (table.min() >= least and table.max() <= most):
-        return
-    # NaN is neither less nor more than anything.
-    row, j = np.argwhere(~((table >= least) & (table <= most)))[0]
-    raise InputError(names[j], float(table[row, j]), "is not a probability", where=where(int(row)))
 
 
 # -------------------------------------------------------------------- writing
@@ -212,25 +193,18 @@ class PredictionWriter:
         names = [str(name) for name in (numbers if ids is None else ids)]
         given = [str(label) for label in labels]
         if table.shape != (len(names), len(self.targets)) or len(given) != len(names):
-            raise InputError(
-                "proba",
-                table.shape,
-                f"must have the shape {(len(names), len(self.targets))}, with as many labels "
-                f"({len(given)})",
-            )
-        _require_probabilities(table, lambda row: f"row {self.n_rows + row}", self.targets)
+            shape = (len(names), len(self.targets))
+            rule = f"must have the shape {shape}, with as many labels ({len(given)})"
+            raise InputError("proba", table.shape, rule)
+        RULE.refuse_first(table, lambda row: f"row {self.n_rows + row}", self.targets.__getitem__)
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
         if (codes < 0).any():
             rejected = (codes < 0) & np.array([label == REJECTED for label in given])
             codes[rejected] = most_probable(table[rejected])
             if (codes < 0).any():
                 row = int(np.argmax(codes < 0))
-                raise InputError(
-                    "label",
-                    given[row],
-                    f"is not one of the classes{suggest_name(given[row], self.targets)}",
-                    where=f"row {self.n_rows + row}",
-                )
+                rule = f"is not one of the classes{suggest_name(given[row], self.targets)}"
+                raise InputError("label", given[row], rule, where=f"row {self.n_rows + row}")
         rows = np.arange(len(table))
         chosen = table[rows, codes]
         if self._top is None:
@@ -278,37 +252,22 @@ def read_truth(
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     table = open_table(path)
-    has_ids = ID in table.columns
     labels = [label if label.strip() else "" for label in table.read_texts(LABEL)[0]]
     if "" in labels and not partial:
-        raise InputError("label", NO_VALUE, "is empty", where=table.where(labels.index("")))
-    if has_ids:
+        table.refuse("label", NO_VALUE, "is empty", labels.index(""))
+    if ID in table.columns:
         row_of: dict[str, int] = {}
         for row, name in enumerate(table.require_texts(ID)):
             if (before := row_of.setdefault(name, row)) != row:
-                raise InputError(
-                    "id",
-                    name,
-                    f"is also in {table.where(before)}; remove one",
-                    where=table.where(row),
-                )
+                table.refuse("id", name, f"is also in {table.where(before)}; remove one", row)
         labels = [labels[row_of[name]] if name in row_of else "" for name in ids]
     elif len(labels) != len(ids):
-        raise InputError(
-            "labels",
-            len(labels),
-            f"is the number of labels, but there are {len(ids)} inputs; without a column "
-            f"{ID!r} there must be one label per input",
-            where=str(path),
-        )
+        rule = f"is the number of labels, but there are {len(ids)} inputs, and no column {ID!r}"
+        table.refuse("labels", len(labels), rule)
     missing = [name for name, label in zip(ids, labels, strict=True) if not label]
     if missing and (not partial or len(missing) == len(ids)):
-        raise InputError(
-            "label",
-            missing[0],
-            f"is an input without a label ({len(missing)} of {len(ids)} have none)",
-            where=str(path),
-        )
+        rule = f"is an input without a label ({len(missing)} of {len(ids)} have none)"
+        table.refuse("label", missing[0], rule)
     return as_text_array(labels)
 
 
@@ -333,10 +292,6 @@ def name_by_columns(
     if missing or unknown:
         told = [f"it has no column {quote_names(missing)}"] if missing else []
         told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
-        raise InputError(
-            "scores",
-            NO_VALUE,
-            f"needs the seen classes that {origin} was fitted for: {', '.join(told)}",
-            where=str(table.path),
-        )
+        rule = f"needs the seen classes that {origin} was fitted for: {', '.join(told)}"
+        raise InputError("scores", NO_VALUE, rule, where=str(table.path))
     return head

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from collections import ChainMap, Counter
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -28,7 +28,6 @@ from rankshot.core.errors import (
     InputError,
     RankshotError,
     RowError,
-    format_count,
     prefix_errors,
     quote_names,
 )
@@ -143,18 +142,12 @@ class ScoreTable:
         # Hashes of 8 bytes need less memory than all ids.
         found = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0)
         if (found[1:] == found[:-1]).any():
-            counts = Counter(
-                name
-                for batch in self._read_tables(features=False)
-                for name in batch.require_texts(ID)
-            )
-            repeated = [name for name, n in counts.items() if n > 1]
-            if repeated:
-                rule = (
-                    f"occurs more than once ({format_count(len(repeated), 'id')}: "
-                    f"{quote_names(repeated)}); every input needs an id of its own"
-                )
-                raise InputError("id", repeated[0], rule, where=str(self.path))
+            seen: set[str] = set()
+            for batch in self._read_tables(features=False):
+                for row, name in enumerate(batch.require_texts(ID)):
+                    if name in seen:
+                        batch.refuse("id", name, "occurs more than once", row)
+                    seen.add(name)
 
     def _read_tables(self, *, features: bool) -> Iterator[Table]:
         names = _name_columns(self.header.items, self.header.kind)
@@ -164,7 +157,11 @@ class ScoreTable:
 
 
 def open_scores(
-    path: str | Path, batch_rows: int | None = None, *, allow_empty: bool = False
+    path: str | Path,
+    batch_rows: int | None = None,
+    *,
+    allow_empty: bool = False,
+    labelled: bool = False,
 ) -> ScoreTable:
     r"""Open a table of a classifier's scores: CSV or Parquet.
 
@@ -181,6 +178,8 @@ def open_scores(
         The maximum number of rows in a batch. By default, a batch has about a million scores.
     allow_empty : bool
         Accept a Parquet file without rows: a part of a dataset may have none.
+    labelled : bool
+        Whether a column ``label`` has names, and is not a class.
 
     Examples
     --------
@@ -198,7 +197,7 @@ def open_scores(
     if batch_rows is not None:
         batch_rows = require_whole_number("batch_rows", batch_rows)
     parts = _list_parts(path)
-    headers = [_read_header(part) for part in parts]
+    headers = [_read_header(part, {LABEL} if labelled else set()) for part in parts]
     # A part without rows, because all inputs were skipped, does not know its features.
     header = next((one for one in headers if one.n_rows != 0), headers[0])
     for part, one in zip(parts, headers, strict=True):
@@ -222,17 +221,17 @@ def _list_parts(path: Path) -> list[Path]:
     names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
     parts = [path / name for name in names if not str(name).startswith(("_", "."))]
     if not parts:
-        raise InputError(
-            "scores", NO_VALUE, "has no parts (.parquet) of a table of scores", where=str(path)
-        )
+        rule = "has no parts (.parquet) of a table of scores"
+        raise InputError("scores", NO_VALUE, rule, where=str(path))
     return parts
 
 
-def _read_header(path: Path) -> Header:
+def _read_header(path: Path, beside: set[str]) -> Header:
     kind: Kind = "multiclass"
     if path.suffix != ".parquet":
         with closing(iterate_rows(path)) as rows:
             columns, n_rows = next(rows)[1], None if next(rows, None) else 0
+        columns = [name for name in columns if name not in beside]
         return Header(_find_items(columns, path), kind, ID in columns, 0, n_rows)
     types = import_pyarrow().types
     with open_parquet(path) as file:
@@ -246,7 +245,9 @@ def _read_header(path: Path) -> Header:
                 n_features = found.list_size
             elif types.is_list(found) and n_rows:
                 n_features = len(next(file.iter_batches(1, columns=[FEATURES])).column(0)[0])
-    items = _find_items([name for name in columns if name != FEATURES or not n_features], path)
+    items = _find_items(
+        [x for x in columns if x not in beside and (x != FEATURES or not n_features)], path
+    )
     if KIND_KEY.encode() in metadata:
         kind = metadata[KIND_KEY.encode()].decode()
         items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
@@ -262,22 +263,12 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
     """Seen classes: the names of all columns except ``id``."""
     items = [name for name in columns if name != ID]
     if not items or len(columns) - len(items) > 1:
-        raise InputError(
-            "columns",
-            NO_VALUE,
-            f"must be one per seen class, and at most one named {ID!r}; the columns are "
-            f"{quote_names(columns)}",
-            where=str(path),
-        )
+        rule = f"must be one per seen class, and at most one named {ID!r}: {quote_names(columns)}"
+        raise InputError("columns", NO_VALUE, rule, where=str(path))
     if "" in columns:
-        raise InputError(
-            "column",
-            columns.index("") + 1,
-            "has no name",
-            where=str(path),
-            hint=f"if it is the index of pandas, write it with index_label={ID!r}, or leave it "
-            "out with index=False",
-        )
+        hint = f"write the index of pandas with index_label={ID!r}, or leave it out (index=False)"
+        number = columns.index("") + 1
+        raise InputError("column", number, "has no name", where=str(path), hint=hint)
     with prefix_errors(path):
         return as_names(items, "the header")
 
@@ -316,24 +307,18 @@ def read_scores(
         return _read_file(Path(table), score_type)
     frame = None if other_library(table) is not None else as_frame(table)
     if frame is not None:
-        known = {*(items or ())}
-        texts = [name for name in (ID, LABEL) if name in frame.columns and name not in known]
+        texts = [
+            name for name in (ID, LABEL) if name in frame.columns and name not in (items or ())
+        ]
         values = frame.drop(texts)
         ids, labels = (
-            np.array([str(cell) for cell in frame[name].to_list()], object)
-            if name in texts
-            else None
-            for name in (ID, LABEL)
+            np.array([str(cell) for cell in frame[name].to_list()], kind) if name in texts else None
+            for name, kind in ((ID, object), (LABEL, str))
         )
-        scores = Scores(frame_to_matrix(values), values.columns)
-        found = LabelledScores(scores, ids, None if labels is None else labels.astype(str))
+        found = LabelledScores(Scores(frame_to_matrix(values), values.columns), ids, labels)
     elif items is None:
-        raise InputError(
-            "scores",
-            type(table).__name__,
-            "must be Scores, a data frame or a file",
-            hint="rs.Scores(values, names of the seen classes)",
-        )
+        rule, hint = "must be Scores, a data frame or a file", "rs.Scores(values, seen classes)"
+        raise InputError("scores", type(table).__name__, rule, hint=hint)
     else:
         array, C = as_floats(table), len(items)
         # Three classes have three pairs; then an array is interpreted as one column per class.
@@ -344,21 +329,14 @@ def read_scores(
 
 
 def _read_file(path: Path, score_type: str) -> LabelledScores:
+    labels = None
     if not path.is_dir() and LABEL in (file := open_table(path)).columns:
-        items = [name for name in file.columns if name not in {LABEL, ID}]
-        values = file.read_numbers(items, RULE)
-        if score_type == AUTO:
-            score_type = PROBABILITIES if are_probabilities(values) else LOGITS
-        kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else "multiclass"
-        make = Scores.from_probabilities if score_type.endswith(PROBABILITIES) else Scores
-        ids = np.array(file.read_texts(ID)[0], object) if ID in file.columns else None
         labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
-        return LabelledScores(make(values, items, kind), ids, labels)
-    table = open_scores(path)
+    table = open_scores(path, labelled=labels is not None)
     if score_type == AUTO:
         score_type = guess_score_type(next(table.batches())[1].columns, table)
     names, scores = replace(table, score_type=score_type).read()
-    return LabelledScores(scores, np.array(names, object))
+    return LabelledScores(scores, np.array(names, object), labels)
 
 
 def read_labelled(given: Any) -> tuple[Any, Any]:
@@ -385,21 +363,13 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
     ending = require_ending(path, TABLE_ENDINGS)
     if ending == ".parquet":
         import_pyarrow("pyarrow.parquet")
-    if ID in items:
-        raise InputError(
-            "class", ID, "is also the name of the column of ids: rename it", where=str(path)
-        )
-    if FEATURES in items and ending == ".parquet":
-        raise InputError(
-            "class", FEATURES, "is also the name of another column: rename it", where=str(path)
-        )
-    if kind == "one-vs-one" and ending == ".csv":
-        raise InputError(
-            "path",
-            NO_VALUE,
-            "must end in .parquet: one-vs-one scores have a column per pair",
-            where=str(path),
-        )
+    elif kind == ONE_VS_ONE:
+        rule = "must end in .parquet: one-vs-one scores have a column per pair"
+        raise InputError("path", NO_VALUE, rule, where=str(path))
+    for name in (ID, FEATURES)[: 2 if ending == ".parquet" else 1]:
+        if name in items:
+            rule = "is also the name of another column: rename it"
+            raise InputError("class", name, rule, where=str(path))
 
 
 def write_score_table(
@@ -439,13 +409,8 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     if table.header.kind == ONE_VS_ONE:
         return ONE_VS_ONE
     if are_probabilities(values, 100):
-        raise InputError(
-            "scores",
-            NO_VALUE,
-            "look like percentages, from 0 to 100 with a sum of 100: divide them by 100, or "
-            "give the score type logits",
-            where=str(table.path),
-        )
+        rule = "look like percentages: divide them by 100, or give the score type logits"
+        raise InputError("scores", NO_VALUE, rule, where=str(table.path))
     return PROBABILITIES if are_probabilities(values) else LOGITS
 
 
@@ -461,12 +426,8 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
         kind = ONE_VS_ONE
     if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.header.kind}:
         columns = "pair of classes" if table.header.kind == ONE_VS_ONE else "class"
-        raise InputError(
-            "score_type",
-            score_type,
-            f"does not match one column per {columns}",
-            where=str(table.path),
-        )
+        rule = f"does not match one column per {columns}"
+        raise InputError("score_type", score_type, rule, where=str(table.path))
     is_log = not score_type.endswith(PROBABILITIES)
     make = Scores.from_validated if is_log else Scores.from_probabilities
     try:
