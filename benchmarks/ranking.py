@@ -26,7 +26,6 @@ from prefsampling.ordinal import (
 from scipy.stats import kendalltau, rankdata
 
 import rankshot as rs
-from rankshot.ranking.models.mixture import EM, merge_equal
 
 
 class Result(NamedTuple):
@@ -374,26 +373,6 @@ def samples(rng: np.random.Generator) -> list[Result]:
     return [*results, Result(work, "prefsampling, sampled", ours, theirs * n / few, 20)]
 
 
-def mixture(rng: np.random.Generator) -> Result:
-    """Groups that overlap, against plain EM from the same start to the same likelihood."""
-    worths = 0.8 * rng.normal(size=(3, 5))[rng.integers(3, size=4000)]
-    orders = np.argsort(-(worths + rng.gumbel(size=worths.shape)), axis=1)
-    rankings = rs.Rankings.from_item_numbers(orders, items=range(5))
-    model = rs.RankingMixture(n_groups=3, n_starts=1, random_state=0)
-    ours, fitted = measure_time(lambda: model.fit(rankings))
-    em = EM(merge_equal(rankings), rs.PlackettLuce(), 3)
-
-    def run_plain_em() -> None:
-        state = em.start_from_raters(np.random.default_rng(0))
-        for _ in range(5000):
-            state = em.step(state, state.memberships)
-            if state.objective >= fitted.history_[-1] - 0.001:
-                break
-
-    theirs, _ = measure_time(run_plain_em)
-    return Result("3 groups, 4,000 full rankings of 5", "plain EM", ours, theirs, 1)
-
-
 def show_header() -> None:
     print(f"{'work':<63}{'against':<42}{'ours, s':>9}{'theirs, s':>11}{'ratio':>11}{'at least':>9}")
 
@@ -427,7 +406,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     drawn = (
         plackett_luce_full, plackett_luce_top, leaderboard_of_pairs, kendall_full, kendall_top,
-        borda_long, pairs_with_ties, samples, preflib_files, mixture,
+        borda_long, pairs_with_ties, samples, preflib_files,
     )  # fmt: skip
     print(kemeny_exact_large(), flush=True)
     show_all([*(partial(part, rng) for part in drawn), kemeny_exact, kemeny_insertion, few_votes])

@@ -1,7 +1,6 @@
 """Mixtures against enumeration, other optimisers, and simulated groups that are known."""
 
 from dataclasses import replace
-from functools import partialmethod
 from itertools import combinations_with_replacement, permutations
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.base import clone
 
 import rankshot as rs
 from random_rankings import tied_groups
-from rankshot.ranking.models import mixture
 from refusals import refuses
 
 ABCD = ["a", "b", "c", "d"]
@@ -122,18 +120,6 @@ def test_plackett_luce_groups_are_a_maximum_of_another_optimiser(votes):
     start[1:] += np.random.default_rng(0).normal(scale=0.3, size=8)
     found = minimize(negative, start)
     assert mixture.log_likelihood_ == pytest.approx(-found.fun, abs=1e-3)
-
-
-def test_short_m_steps_lead_to_the_optimum_of_complete_ones(raters, monkeypatch):
-    """Generalised EM, and EM as it is in textbooks."""
-    rankings, _ = raters
-    rankings = replace(rankings, raters=np.full(len(rankings), None))
-    options = {"n_groups": 2, "random_state": 0, "tol": 1e-5}
-    short = rs.RankingMixture(**options).fit(rankings)
-    # Without its shortcut, Plackett-Luce is fitted to the end in each step.
-    monkeypatch.setattr(mixture.EM, "step", partialmethod(mixture.EM.step, to_the_end=True))
-    long = rs.RankingMixture(n_starts=1, **options).fit(rankings)
-    assert short.log_likelihood_ >= long.log_likelihood_ - 1e-4
 
 
 @pytest.mark.parametrize("model", [rs.Mallows(), None])

@@ -167,9 +167,8 @@ def kemeny(
         usually finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
         programming.
     time_limit : float, optional
-        The time limit of ``"exact"`` in seconds. When it is reached, the best order and bound so
-        far are returned; the order is at least as good as that of ``"insertion"``, if that search
-        finishes within the limit.
+        The time limit of the proof of ``"exact"`` in seconds. When it is reached, the best order
+        and bound so far are returned; the order is at least as good as that of ``"insertion"``.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def _split(W: Floats) -> list[Items]:
     return [np.arange(len(W))] if len(W) <= FEW_ITEMS else majority_groups(W > W.T)
 
 
-def _search_group(W: Floats, deadline: float = np.inf) -> Items:
+def _search_group(W: Floats) -> Items:
     """Move single items to where they cost least, and shuffle parts of the order.
 
     After the first local optimum, `STRETCH` neighbours are shuffled and their items are moved
@@ -85,34 +85,27 @@ def _search_group(W: Floats, deadline: float = np.inf) -> Items:
     rng = np.random.default_rng(0)
     excess = W - W.T
     order = np.arange(C)
-    _insert_until_stable(excess, order, rng, deadline)
+    _insert_until_stable(excess, order, rng)
     for _ in range(C // 2):
-        if monotonic() > deadline:
-            break
-        order = _shuffle_stretch(excess, order, rng, deadline)
-    _insert_until_stable(excess, order, rng, deadline)
+        order = _shuffle_stretch(excess, order, rng)
+    _insert_until_stable(excess, order, rng)
     return order
 
 
-def _insert_until_stable(
-    excess: Floats, order: Items, rng: np.random.Generator, deadline: float
-) -> None:
+def _insert_until_stable(excess: Floats, order: Items, rng: np.random.Generator) -> None:
     """Move single items to where they cost least, in place, until no move lowers the score."""
-    while _insert_items(excess, order, rng.permutation(len(order)).tolist(), deadline) > 0:
+    while _insert_items(excess, order, rng.permutation(len(order)).tolist()) > 0:
         pass
 
 
-def _insert_items(excess: Floats, order: Items, items: list[int], deadline: float) -> float:
+def _insert_items(excess: Floats, order: Items, items: list[int]) -> float:
     """Move each of ``items`` to its best place, one by one and in place; return the gain.
 
-    Nothing is moved after the deadline. The cost of an item behind the first r others is the sum
-    of its excesses over them.
+    The cost of an item behind the first r others is the sum of its excesses over them.
     """
     gained = 0.0
     least_gain = LEAST_GAIN * len(order) * float(excess.max())
     for item in items:
-        if monotonic() > deadline:
-            break
         cost = excess[item].take(order).cumsum()
         here = int((order == item).argmax())
         best = int(cost.argmin())
@@ -132,9 +125,7 @@ def _insert_items(excess: Floats, order: Items, items: list[int], deadline: floa
     return gained
 
 
-def _shuffle_stretch(
-    excess: Floats, order: Items, rng: np.random.Generator, deadline: float
-) -> Items:
+def _shuffle_stretch(excess: Floats, order: Items, rng: np.random.Generator) -> Items:
     trial = order.copy()
     begin = int(rng.integers(0, max(len(order) - STRETCH, 0) + 1))
     stretch = trial[begin : begin + STRETCH]
@@ -142,7 +133,7 @@ def _shuffle_stretch(
     rng.shuffle(stretch)
     loss = _stretch_cost(excess, stretch) - before
     items = stretch.tolist()
-    while (gained := _insert_items(excess, trial, items, deadline)) > 0:
+    while (gained := _insert_items(excess, trial, items)) > 0:
         loss -= gained
     return trial if loss <= 0 else order
 
@@ -216,12 +207,12 @@ def _sets_by_size(n: int) -> list[tuple[Items, Items, Items]]:
 def solve_exactly(W: Floats, *, deadline: float = np.inf) -> tuple[Items, float]:
     """Order, and by how much at most its score exceeds the best: 0 is a proof.
 
-    The order is never worse than that of `insertion_search`, unless the deadline, a time of
-    `time.monotonic`, also stops this search.
+    The order is never worse than that of `insertion_search`. The deadline, a time of
+    `time.monotonic`, ends the proof.
     """
     groups = _split(W)
     parts = [W[np.ix_(group, group)] for group in groups]
-    orders = [_search_group(part, deadline) for part in parts]
+    orders = [_search_group(part) for part in parts]
     gap = 0.0
     for number, part in enumerate(parts):
         if len(part) > FEW_ITEMS:
@@ -301,27 +292,24 @@ class OrderProgram:
         least = np.ceil((bound - self.floor) / self.step - TOLERANCE)
         return self.step * max(float(np.rint((score - self.floor) / self.step) - least), 0.0)
 
-    def round(self, x: Floats, deadline: float) -> Items:
+    def round(self, x: Floats) -> Items:
         """Sort the items by how many others they precede, exact if x is an order; and improve."""
         X = np.zeros(self.W.shape)
         X[self.i, self.j] = x
         X[self.j, self.i] = 1 - x
         order = np.argsort(-X.sum(axis=1), kind="stable")
-        _insert_until_stable(self.W - self.W.T, order, np.random.default_rng(0), deadline)
+        _insert_until_stable(self.W - self.W.T, order, np.random.default_rng(0))
         return order
 
-    def violated(self, x: Floats, deadline: float) -> tuple[Items, Floats] | None:
+    def violated(self, x: Floats) -> tuple[Items, Floats]:
         """Variables of the constraints that x violates, and by how much.
 
-        That is positive where x_ij + x_jk - x_ik is above 1, and negative where it is below 0. None
-        if the deadline passed meanwhile.
+        That is positive where x_ij + x_jk - x_ik is above 1, and negative where it is below 0.
         """
         X = np.zeros(self.W.shape)
         X[self.i, self.j] = x
         parts = []
         for i in range(len(X) - 2):
-            if monotonic() > deadline:
-                return None
             row = X[i, i + 1 :]
             s = row[:, None] + X[i + 1 :, i + 1 :] - row
             excess = np.triu(np.where(s > 1 + TOLERANCE, s - 1, np.minimum(s + TOLERANCE, 0)), 1)
@@ -379,11 +367,9 @@ def _prove(program: OrderProgram, order: Items, deadline: float) -> tuple[Items,
     x = program.start()
     integer = False
     while program.gap(score, bound) > 0:
-        violations = program.violated(x, deadline)
-        if violations is None:
-            break
-        if violations[1].size:
-            program.add(*violations)
+        columns, excesses = program.violated(x)
+        if excesses.size:
+            program.add(columns, excesses)
         elif integer or np.all(np.minimum(x, 1 - x) < TOLERANCE):
             break
         else:
@@ -393,7 +379,7 @@ def _prove(program: OrderProgram, order: Items, deadline: float) -> tuple[Items,
             break
         x, least = solution
         bound = max(bound, least)
-        rounded = program.round(x, deadline)
+        rounded = program.round(x)
         if (rounded_score := reversed_weight(program.W, rounded)) < score:
             order, score = rounded, rounded_score
     return order, program.gap(score, bound)

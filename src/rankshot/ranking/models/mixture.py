@@ -29,12 +29,8 @@ Floats = NDArray[np.float64]
 SHARED_WEIGHT = 0.01
 """The total weight with which all rankings count in every group, so that no group, however small,
 makes a ranking impossible."""
-GROWTH = 1.3
-"""By how much a step of EM grows if the last one was good."""
-TINY = 1e-300
-"""Smaller memberships have no logarithm to go on from."""
-SHORT_RUN = 5
-"""Iterations after which the better half of the starts is kept."""
+SHORT_RUN = 10
+"""Iterations after which the best start is kept."""
 
 
 class RankingMixture(Estimator):
@@ -52,8 +48,8 @@ class RankingMixture(Estimator):
     n_groups : int
         The number of groups, G. The best number is the one with the smallest ``bic_``.
     n_starts : int
-        The number of random starts. Each runs for a few iterations, then the better half
-        continues, and so on; only the best one runs until convergence.
+        The number of random starts. Each runs for ten iterations; the best one then runs until
+        convergence.
     tol : float
         Stop when the last two iterations together increased the log-likelihood by less than this.
     max_iter : int
@@ -149,44 +145,32 @@ class RankingMixture(Estimator):
         model = PlackettLuce() if self.model is None else self.model
         if not isinstance(model, (PlackettLuce, Mallows)):
             raise InputError("model", model, "must be PlackettLuce() or Mallows()")
-        em = EM(sample, model, self.n_groups)
-        run = self._run(em)
-        if not run.has_converged(self.tol):
+        em, rng = EM(sample, model, self.n_groups), require_generator(self.random_state)
+        n_starts = self.n_starts if self.n_groups > 1 else 1
+        starts = [
+            em.run([em.start(rng)], min(SHORT_RUN, self.max_iter), self.tol)
+            for _ in range(n_starts)
+        ]
+        best = max(starts, key=lambda states: states[-1].objective)
+        states = em.run(best, self.max_iter, self.tol)
+        if not has_converged(states, self.tol):
             warn_of_convergence(
-                f"EM did not converge in {len(run.history)} iterations: raise max_iter or tol",
+                f"EM did not converge in {self.max_iter} iterations: raise max_iter or tol",
                 stacklevel=2,
             )
-        state = em.step(run.state, run.state.memberships, to_the_end=True)
-        run.history.append(state.objective)
+        state = states[-1]
         by_size = np.argsort(-state.shares, kind="stable")
         self.items_ = rankings.items
         self.models_ = [state.models[g] for g in by_size]
         self.weights_ = state.shares[by_size]
-        self.history_ = np.array(run.history)
-        self.n_iter_ = len(run.history)
+        self.history_ = np.array([each.objective for each in states[1:]])
+        self.n_iter_ = len(self.history_)
         self.log_likelihood_ = state.log_likelihood
         # Worths or a centre, and the spread of Mallows' model.
         n_own = int(alike_items(sample.rankings).max()) + isinstance(self.models_[0], Mallows)
         self.n_parameters_ = self.n_groups * (n_own + 1) - 1
         self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
         return self
-
-    def _run(self, em: EM) -> Run:
-        """Run all starts, the better half of them twice as long, and so on; then one to the end."""
-        rng = require_generator(self.random_state)
-        n_starts = self.n_starts if self.n_groups > 1 else 1
-        # Random memberships find groups that no single rater stands for.
-        starts = [
-            em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(n_starts)
-        ]
-        runs, n_iter = [Run(start(rng)) for start in starts], SHORT_RUN
-        while len(runs) > 1:
-            for run in runs:
-                run.go_on(em, min(n_iter, self.max_iter), self.tol)
-            runs = sorted(runs, key=lambda run: -run.state.objective)[: len(runs) // 2]
-            n_iter *= 2
-        runs[0].go_on(em, self.max_iter, self.tol)
-        return runs[0]
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Log-probability of each ranking, if nothing is known about its rater."""
@@ -219,7 +203,7 @@ class RankingMixture(Estimator):
         return np.asarray(self.predict_proba(rankings).argmax(axis=1))
 
 
-# ---- EM: the two steps, and the starts
+# ---- EM: the start, and the two steps
 
 
 class State(NamedTuple):
@@ -234,7 +218,7 @@ class State(NamedTuple):
 
 
 class EM:
-    """The two steps of EM for a sample, and where they start."""
+    """Where EM for a sample starts, and its two steps."""
 
     def __init__(self, sample: Sample, model: PlackettLuce | Mallows, n_groups: int) -> None:
         self.sample, self.model, self.n_groups = sample, model, n_groups
@@ -242,58 +226,7 @@ class EM:
         shared = SHARED_WEIGHT if n_groups > 1 else 0.0
         self.shared = shared * weights / weights.sum()
 
-    def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
-        """E step: the probability of each group for each unit."""
-        joint = self.sample.copies @ log_probs + log_shares(shares)
-        total = logsumexp(joint, axis=1)
-        log_likelihood = float(self.sample.counts @ total)
-        objective = log_likelihood + float((self.shared @ log_probs).sum())
-        objective -= sum(map(_find_penalty, models))
-        memberships = np.exp(joint - total[:, None])
-        return State(models, shares, log_probs, memberships, log_likelihood, objective)
-
-    def _weigh(self, memberships: Floats) -> tuple[Floats, Floats]:
-        """The weight of each ranking in each group, and the shares of the groups."""
-        counted = self.sample.counts[:, None] * memberships
-        weights = self.sample.copies.T @ counted + self.shared[:, None]
-        return weights, counted.sum(axis=0) / self.sample.counts.sum()
-
-    def step(self, state: State, memberships: Floats, *, to_the_end: bool = False) -> State:
-        """M step with some memberships, then E step.
-
-        One step of Newton's method is enough of an M step (generalised EM), except for the last.
-        """
-        weights, shares = self._weigh(memberships)
-        models, log_probs = list(state.models), state.log_probs.copy()
-        for g, last in enumerate(state.models):
-            model, column = self._fit(weights[:, g], None if to_the_end else last)
-            gain = weights[:, g] @ (column - log_probs[:, g])
-            if gain >= _find_penalty(model) - _find_penalty(last):
-                models[g], log_probs[:, g] = model, column
-        return self.evaluate(models, log_probs, shares)
-
-    def _fit(
-        self, weights: Floats, last: PlackettLuce | Mallows | None = None
-    ) -> tuple[PlackettLuce | Mallows, Floats]:
-        """The model of the rankings with these weights, and their log-probabilities.
-
-        A model of worths takes one step of Newton's method from the ``last`` one, if there is one.
-        """
-        rankings = replace(self.sample.rankings, weights=weights)
-        if isinstance(last, PlackettLuce):
-            model: PlackettLuce | Mallows = last.improve(rankings)
-        else:
-            model = clone(self.model).fit(rankings)
-        return model, model.log_prob(rankings)
-
-    def start_at_random(self, rng: np.random.Generator) -> State:
-        """Start with random memberships."""
-        memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
-        weights, shares = self._weigh(memberships)
-        models, columns = zip(*map(self._fit, weights.T), strict=True)
-        return self.evaluate(list(models), np.column_stack(columns), shares)
-
-    def start_from_raters(self, rng: np.random.Generator) -> State:
+    def start(self, rng: np.random.Generator) -> State:
         """Start with groups around units that are far apart, as k-means++ does.
 
         The next unit is drawn in proportion to how much less probable it is, in the groups so
@@ -318,55 +251,54 @@ class EM:
         shares = np.full(self.n_groups, 1 / self.n_groups)
         return self.evaluate(models, np.column_stack(columns), shares)
 
+    def run(self, states: list[State], n_iter: int, tol: float) -> list[State]:
+        """Add the states of further iterations, up to the given number of them."""
+        states = list(states)
+        while len(states) <= n_iter and not has_converged(states, tol):
+            states.append(self.step(states[-1]))
+        return states
+
+    def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
+        """E step: the probability of each group for each unit."""
+        joint = self.sample.copies @ log_probs + log_shares(shares)
+        total = logsumexp(joint, axis=1)
+        log_likelihood = float(self.sample.counts @ total)
+        objective = log_likelihood + float((self.shared @ log_probs).sum())
+        objective -= sum(map(_find_penalty, models))
+        memberships = np.exp(joint - total[:, None])
+        return State(models, shares, log_probs, memberships, log_likelihood, objective)
+
+    def step(self, state: State) -> State:
+        """M step, then E step."""
+        counted = self.sample.counts[:, None] * state.memberships
+        weights = self.sample.copies.T @ counted + self.shared[:, None]
+        models, log_probs = list(state.models), state.log_probs.copy()
+        for g, last in enumerate(state.models):
+            model, column = self._fit(weights[:, g])
+            # The search for a centre may end at a worse one.
+            gain = weights[:, g] @ (column - log_probs[:, g])
+            if gain >= _find_penalty(model) - _find_penalty(last):
+                models[g], log_probs[:, g] = model, column
+        shares = counted.sum(axis=0) / self.sample.counts.sum()
+        return self.evaluate(models, log_probs, shares)
+
+    def _fit(self, weights: Floats) -> tuple[PlackettLuce | Mallows, Floats]:
+        """The model of the rankings with these weights, and their log-probabilities."""
+        rankings = replace(self.sample.rankings, weights=weights)
+        model = clone(self.model).fit(rankings)
+        return model, model.log_prob(rankings)
+
+
+def has_converged(states: list[State], tol: float) -> bool:
+    """Tell whether the last two iterations gained little."""
+    return len(states) > 3 and states[-1].objective - states[-3].objective <= tol
+
 
 def _find_penalty(model: PlackettLuce | Mallows) -> float:
     """What the fit of a model took from the log-likelihood."""
     if isinstance(model, Mallows):
         return 0.0
     return float(model.regularization / 2 * np.sum(model.log_worths_**2))
-
-
-class Run:
-    """EM from one start, so far, with steps that grow as long as they succeed.
-
-    A plain EM step goes from the memberships that the models were fitted with to those that the
-    models imply. Near the end it is much too short, so it is taken several times as long, in
-    logarithms (Salakhutdinov and Roweis 2003). If that does not raise the objective, the plain step
-    is taken.
-    """
-
-    def __init__(self, start: State) -> None:
-        self.state = start
-        self.history: list[float] = []
-        self._used = start.memberships
-        self._stretch = 1.0
-
-    def go_on(self, em: EM, n_iter: int, tol: float) -> None:
-        """Continue up to the given number of iterations."""
-        while len(self.history) < n_iter and not self.has_converged(tol):
-            memberships = _stretch(self._used, self.state.memberships, self._stretch)
-            trial = em.step(self.state, memberships)
-            if trial.objective >= self.state.objective:
-                self._stretch *= GROWTH
-            else:
-                memberships = self.state.memberships
-                trial = em.step(self.state, memberships)
-                self._stretch = max(1.0, self._stretch / 2)
-            self.state, self._used = trial, memberships
-            self.history.append(trial.objective)
-
-    def has_converged(self, tol: float) -> bool:
-        """Tell whether the last two iterations gained little."""
-        return len(self.history) > 2 and self.history[-1] - self.history[-3] <= tol
-
-
-def _stretch(before: Floats, after: Floats, length: float) -> Floats:
-    """Go from some memberships to others, and on in the same direction, in logarithms."""
-    if length == 1:
-        return after
-    logs = np.log(np.maximum([before, after], TINY))
-    moved = logs[0] + length * (logs[1] - logs[0])
-    return np.asarray(np.exp(moved - logsumexp(moved, axis=1, keepdims=True)))
 
 
 def log_probs_of(models: list[PlackettLuce | Mallows], rankings: Rankings) -> Floats:
@@ -410,21 +342,10 @@ class Sample(NamedTuple):
 
 
 def merge_equal(rankings: Rankings) -> Sample:
-    """Merge equal rankings, and equal units that have one ranking each."""
+    """Merge equal rankings."""
     rankings = keep_counted(rankings)
     rankings = replace(rankings, targets=np.full(len(rankings), None, object))
     unit, exponents, counts = assign_units(rankings)
     merged, number = merge_copies(rankings)
-    # Units with a single ranking that counts once are equal if their rankings are.
-    single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
-    many, other = np.unique(unit[~single], return_inverse=True)
-    kinds, kind = np.unique(number[single], return_inverse=True)
-    row = np.empty(len(rankings), np.intp)
-    row[single], row[~single] = kind, len(kinds) + other
-    alike = np.bincount(kind, counts[unit[single]], minlength=len(kinds))
-    shape = (len(kinds) + len(many), len(merged))
-    copies = np.where(single, 0.0, exponents)
-    entries = csr_array((copies, (row, number)), shape=shape)
-    entries += csr_array((np.ones(len(kinds)), (np.arange(len(kinds)), kinds)), shape=shape)
-    entries.eliminate_zeros()
-    return Sample(merged, entries, np.append(alike, np.ones(len(many))))
+    copies = csr_array((exponents, (unit, number)), shape=(len(counts), len(merged)))
+    return Sample(merged, copies, counts)

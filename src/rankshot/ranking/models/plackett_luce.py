@@ -21,7 +21,6 @@ where the last sum is over the rankings that list both: a sparse matrix, if rank
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -210,20 +209,6 @@ class PlackettLuce(Estimator):
         self.worths_ = worths / worths.sum()
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
-
-    def improve(self, rankings: Rankings) -> PlackettLuce:
-        """Model after one step of Newton's method from this one, for the rankings given.
-
-        Generalised EM needs no more: see `RankingMixture`.
-        """
-        class_of = alike_items(rankings)
-        _, first = np.unique(class_of, return_index=True)
-        weight = float(rankings.weights.sum())
-        likelihood = Likelihood(replace(rankings, weights=rankings.weights / weight), class_of)
-        penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
-        start = self.log_worths_[first]
-        optimum = maximize_likelihood(likelihood, penalty, start, self.tol, max_iter=1)
-        return copy(self)._with_log_worths(rankings.items, optimum.parameters[class_of])
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Log-probability of each ranking, accurate for any ratio of worths."""
