@@ -71,11 +71,6 @@ def test_predictions_without_truth_are_counted():
             {"chance": "33.3%", "forecast": "78.0% (60.0–92.0%)"},
         ),
         ({"result": COUNTED, "forecast": FORECAST}, "78.0%", {"chance": "33.3%"}),
-        (
-            {"result": COUNTED, "audited": Interval(0.9, 0.8, 0.95), "forecast": FORECAST},
-            "90.0%",
-            {"95% interval": "80.0–95.0%", "forecast": "78.0% (60.0–92.0%)"},
-        ),
         ({"result": COUNTED}, "4 predictions", {}),
     ],
 )

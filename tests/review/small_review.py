@@ -69,7 +69,7 @@ def serve_review(folder, learner, ids, images, path="/"):
         open_port("127.0.0.1", 0) as port,
     ):
         inputs = ShownInputs(ids, learner.scores, find_inputs(ids, images))
-        results = Results(review, inputs, folder)
+        results = Results(review, folder)
         review.start(results.write_all)
         app = create_app(review, inputs, results, token=TOKEN, title=images.name)
         app = put_behind_proxy(app, path)

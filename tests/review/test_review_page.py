@@ -201,6 +201,22 @@ def test_groups_follow_each_other_and_boxes_cover_no_image(open_page):
     assert all(is_below for _, is_below in boxes)
 
 
+def test_an_image_is_enlarged_by_a_click_or_a_key(open_page):
+    page = open_page()
+    for enlarge in (
+        lambda: page.keyboard.press("+"),
+        lambda: page.locator("#preview img").click(),
+        lambda: page.locator(".card:focus img").click(),
+    ):
+        enlarge()
+        image = page.locator("#zoom img")
+        image.wait_for()
+        assert image.bounding_box()["width"] > 300
+        page.keyboard.press("Escape")
+        image.wait_for(state="hidden")
+        assert focused(page) >= 0
+
+
 def test_an_audit(open_page, served):
     page = open_page()
     page.get_by_role("button", name="Random audit").click()

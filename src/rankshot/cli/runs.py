@@ -49,8 +49,8 @@ def review(
         path of its file; or a table with columns id and text, or id and path. The default is what
         `recognise` read.
     csv
-        Instead of a page, a table of the inputs whose labels help most, to fill in; rows that it
-        has stay. Give it to --examples afterwards.
+        Instead of a page, a new table of the inputs whose labels help most, to fill in. Give it to
+        --examples afterwards.
     number
         How many rows of the table are to be filled in.
     host
@@ -59,7 +59,7 @@ def review(
     port
         The port to listen on. With 0, a free port is chosen.
     overwrite
-        Replace results in the folder that were changed since they were written.
+        Replace results that were changed since they were written, or the table.
     open_browser
         Open the page in the browser.
     """
@@ -71,7 +71,7 @@ def review(
         from rankshot.review.learning import suggest_for_run
 
         require_ending(csv, (".csv",))
-        n = suggest_for_run(opened, csv, number)
+        n = suggest_for_run(opened, csv, number, overwrite=overwrite)
         say(f"{format_count(n, 'input')} to label in {csv}: fill in the column 'label', and give")
         say(f"  --examples {csv} to rankshot recognise or classify")
         return

@@ -276,7 +276,10 @@ def remember_own(path: Path, manifest: Path, content: Path | None = None) -> Non
     """
     name = _name_in(manifest, path)
     files = read_hashes(manifest) | {name: hash_file(content or path)}
-    before = {name: hash_file(path)} if path.exists() else {}
+    # Those of other files stay: their process may have been killed too.
+    before = read_hashes(manifest, "before")
+    if path.exists():
+        before[name] = hash_file(path)
     with replace_file(manifest) as stream:
         json.dump({"files": files, "before": before}, stream, indent=1)
 

@@ -141,31 +141,23 @@ class Headline(NamedTuple):
 
 
 def write_headline(
-    result: Evaluation | PredictionOverview,
-    kind: str,
-    forecast: Interval | None = None,
-    audited: Interval | None = None,
+    result: Evaluation | PredictionOverview, kind: str, forecast: Interval | None = None
 ) -> Headline:
     """Return the accuracy beside chance and the forecast; without true classes, what is known."""
+    measured = result.accuracy if isinstance(result, Evaluation) else None
     n_classes = len(result.classes if isinstance(result, Evaluation) else result.counts)
-    of, measured = format_count(n_classes, f"{kind} class"), audited
-    if isinstance(result, Evaluation):
-        measured, n = result.accuracy, sum(result.n_inputs)
-        label = f"of {format_count(n, 'input')} of {of} predicted correctly"
-    else:
-        n = result.n_inputs
-        label = f"of the {format_count(n, 'prediction')} of {of} are correct"
-        label += ", by a random audit"
+    n, of = np.sum(result.n_inputs), format_count(n_classes, f"{kind} class")
     shown = measured or forecast
     if shown is None:
         label = f"of {of}; their true classes are not known"
         return Headline(format_count(n, "prediction"), label)
+    label = f"forecast for {format_count(n, 'input')} of {of}"
+    if measured:
+        label = f"of {format_count(n, 'input')} of {of} predicted correctly"
     chance = 1 / n_classes
     context = [("95% interval", format_range(shown)), ("chance", format_percent(chance))]
     scale = {"at": shown.estimate, "low": shown.low, "high": shown.high, "chance": chance}
-    if measured is None:
-        label = f"forecast for {format_count(n, 'input')} of {of}"
-    elif forecast is not None:
+    if measured and forecast:
         scale |= {"from": forecast.low, "to": forecast.high}
         text = f"{format_percent(forecast.estimate)} ({format_range(forecast)})"
         context.append(("forecast", text))
@@ -248,11 +240,9 @@ def _accuracy_cards(result: Evaluation) -> list[Card]:
     return cards
 
 
-def suggest_step(result: Evaluation | PredictionOverview, audited: Interval | None = None) -> str:
+def suggest_step(result: Evaluation | PredictionOverview) -> str:
     """Return a sentence with the next step."""
     if isinstance(result, PredictionOverview):
-        if audited is not None:
-            return "Label more inputs to increase the accuracy, and check another random sample."
         return "Check some predictions that are drawn at random, to measure the accuracy."
     confused = find_largest_confusions(result)
     if not confused:

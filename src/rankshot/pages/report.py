@@ -65,8 +65,6 @@ class Report:
         Which classes could be predicted: ``"new"``, ``"seen and new"``.
     forecast : Interval, optional
         The accuracy that a rehearsal predicted.
-    audited : Interval, optional
-        The accuracy that an audit of randomly drawn inputs has estimated.
     cards : tuple of Card
         Facts at the top, before those that follow from the predictions.
     evaluation : Evaluation, optional
@@ -102,7 +100,6 @@ class Report:
     lead: str = ""
     kind: str = "new"
     forecast: Interval | None = None
-    audited: Interval | None = None
     cards: tuple[Card, ...] = ()
     evaluation: Evaluation | None = None
     overview: PredictionOverview | None = None
@@ -235,9 +232,9 @@ def render_report(report: Report) -> str:
         report=report,
         contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
         folds=folds,
-        headline=result and write_headline(result, report.kind, report.forecast, report.audited),
+        headline=result and write_headline(result, report.kind, report.forecast),
         cards=[*report.cards, *(list_cards(result) if result else [])],
-        step=suggest_step(result, report.audited) if result else "",
+        step=suggest_step(result) if result else "",
         **sections,
     )
 

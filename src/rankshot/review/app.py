@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Depends, FastAPI, Query as Parameter, Request
-from numpy.typing import NDArray
 from pydantic import Field, StrictInt
 from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -17,7 +16,6 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from rankshot.core.errors import OutputError, RankshotError
 from rankshot.pages.explanations import format_alternatives, format_contributions
 from rankshot.review.inputs import ShownInputs
-from rankshot.review.learning import Predicted
 from rankshot.review.results import Results
 from rankshot.review.session import GoneError, Review
 from rankshot.web.guards import (
@@ -91,7 +89,7 @@ def create_app(
     results: Results,
     *,
     token: str,
-    title: str = "Review",
+    title: str,
     hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Create the web application of a review.
@@ -178,7 +176,6 @@ def _lock(
 
 def _add_data(router: APIRouter, review: Review, inputs: ShownInputs) -> None:
     """Add what the page asks for; not by FastAPI's encoder, which visits every value of a list."""
-    listing = Listing(review, inputs)
 
     @router.get("/api/state")
     def state() -> JSONResponse:
@@ -187,7 +184,7 @@ def _add_data(router: APIRouter, review: Review, inputs: ShownInputs) -> None:
     @router.get("/api/rows")
     def rows(asked: Annotated[Query, Parameter()]) -> JSONResponse:
         """Return one page of inputs, or only those that the page has already."""
-        return JSONResponse(listing.find(asked))
+        return JSONResponse(list_inputs(review, inputs, asked))
 
     @router.get("/api/explanation/{row}")
     def explanation(row: int) -> JSONResponse:
@@ -256,93 +253,68 @@ PAGE = 60
 """Inputs on a page."""
 N_USEFUL = 30
 """Inputs whose labels help most that are chosen at once."""
-Rows = NDArray[np.intp]
 Text = Annotated[str, Field(max_length=500)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Query(Sent):
     """What somebody wants to see.
 
-    ``name`` is the predicted class, or that of the label; ``least`` and ``most`` bound the
-    probability, and ``text`` is a part of ids and texts. ``labelled`` keeps only inputs with a
-    label, or without.
-    ``only`` names rows, and everything else is ignored.
+    ``name`` is the predicted class, or that of the label, and ``text`` a part of ids and texts.
+    ``is_open`` keeps only inputs without a label. ``only`` names rows, and everything else is
+    ignored.
     """
 
-    order: Literal["groups", "useful"] = "groups"
+    order: Literal["groups", "uncertain", "useful"] = "groups"
     name: Text = ""
-    least: Share = 0.0
-    most: Share = 1.0
     text: Text = ""
-    labelled: bool | None = None
+    is_open: bool = False
     page: Annotated[int, Field(ge=0, le=10**9)] = 0
     only: Annotated[str, Field(pattern=r"^(\d{1,9}(,\d{1,9})*)?$", max_length=10_000)] = ""
 
 
-class Listing:
-    """Orders and filters the inputs of a review."""
+def list_inputs(review: Review, inputs: ShownInputs, query: Query) -> dict[str, object]:
+    """Return one page of inputs, and how many there are."""
+    predicted = review.predicted
+    if query.only:
+        some = [row for row in map(int, query.only.split(",")) if row < len(review.ids)]
+        return {"rows": [describe_input(review, inputs, row) for row in some]}
+    rows = predicted.order
+    if query.order == "uncertain":
+        rows = rows[np.argsort(predicted.proba[rows], kind="stable")]
+    elif query.order == "useful":
+        rows = review.learner.find_useful(review.unlabelled(), N_USEFUL)
+    labels = dict(review.labels)
+    chosen = np.array([labels.get(row, "") for row in rows.tolist()], object)
+    keep = (chosen == "") | (not query.is_open)
+    if query.name:
+        keep &= np.where(chosen == "", predicted.labels[rows], chosen) == query.name
+    found = rows[keep].tolist()
+    if wanted := query.text.casefold():
+        found = [
+            row for row in found if wanted in f"{review.ids[row]}\n{inputs.text(row)}".casefold()
+        ]
+    n_pages = max(1, -(-len(found) // PAGE))
+    page = min(query.page, n_pages - 1)
+    shown = found[page * PAGE : (page + 1) * PAGE]
+    return {
+        "n": len(found),
+        "page": page,
+        "n_pages": n_pages,
+        "version": review.version,
+        "rows": [describe_input(review, inputs, row) for row in shown],
+    }
 
-    def __init__(self, review: Review, inputs: ShownInputs) -> None:
-        self._review = review
-        self._inputs = inputs
-        shown = zip(review.ids, inputs.values, strict=True)
-        texts = (f"{name}\n{text if isinstance(text, str) else ''}" for name, text in shown)
-        self._searched = [text.casefold() for text in texts]
-        self._useful: tuple[Any, Rows] = None, np.empty(0, np.intp)
 
-    def find(self, query: Query) -> dict[str, object]:
-        """Return one page of inputs, and how many there are."""
-        predicted = self._review.predicted
-        if query.only:
-            some = [row for row in map(int, query.only.split(",")) if row < len(self._searched)]
-            return {"rows": list(map(self.describe, some))}
-        rows = predicted.order if query.order == "groups" else self._find_useful(predicted)
-        rows = self._filter(rows, query, predicted)
-        n_pages = max(1, -(-len(rows) // PAGE))
-        page = min(query.page, n_pages - 1)
-        return {
-            "n": len(rows),
-            "page": page,
-            "n_pages": n_pages,
-            "version": self._review.version,
-            "rows": list(map(self.describe, rows[page * PAGE : (page + 1) * PAGE].tolist())),
-        }
-
-    def _find_useful(self, predicted: Predicted) -> Rows:
-        version, rows = self._useful
-        left = self._review.unlabelled()
-        # Found again when the head has learned, or when all of them have labels.
-        if version is not predicted or not np.isin(rows, left).any():
-            rows = self._review.learner.find_useful(left, N_USEFUL)
-            self._useful = predicted, rows
-        return rows
-
-    def _filter(self, rows: Rows, query: Query, predicted: Predicted) -> Rows:
-        labels = dict(self._review.labels)
-        # As it is shown, in whole percents.
-        proba = predicted.proba[rows].round(2)
-        keep = (proba >= query.least) & (proba <= query.most)
-        chosen = np.array([labels.get(row, "") for row in rows.tolist()], object)
-        if query.labelled is not None:
-            keep &= (chosen != "") == query.labelled
-        if query.name:
-            keep &= np.where(chosen == "", predicted.labels[rows], chosen) == query.name
-        rows = rows[keep]
-        if wanted := query.text.casefold():
-            rows = rows[[wanted in self._searched[row] for row in rows.tolist()]]
-        return rows
-
-    def describe(self, row: int) -> dict[str, object]:
-        """Return an input, its prediction and its label, for the page."""
-        review, predicted = self._review, self._review.predicted
-        return {
-            "row": row,
-            "id": review.ids[row],
-            "label": str(predicted.labels[row]),
-            "proba": float(predicted.proba[row]),
-            "second": str(predicted.second[row]),
-            "second_proba": float(predicted.second_proba[row]),
-            "given": review.labels.get(row),
-            **self._inputs.describe(row),
-        }
+def describe_input(review: Review, inputs: ShownInputs, row: int) -> dict[str, object]:
+    """Return an input, its prediction and its label, for the page."""
+    predicted = review.predicted
+    return {
+        "row": row,
+        "id": review.ids[row],
+        "label": str(predicted.labels[row]),
+        "proba": float(predicted.proba[row]),
+        "second": str(predicted.second[row]),
+        "second_proba": float(predicted.second_proba[row]),
+        "given": review.labels.get(row),
+        **inputs.describe(row),
+    }

@@ -101,6 +101,5 @@ def describe_audit(audit: Audit, judged: Sequence[str]) -> dict[str, Any]:
         **checked._asdict(),
         "low": low,
         "high": high,
-        "unchecked": sorted({*names.tolist()} - {*names[:n].tolist()}),
         "row": int(audit.order[n]) if n < len(names) else None,
     }

@@ -12,7 +12,6 @@ import numpy as np
 
 from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError
-from rankshot.core.files import hash_file
 from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.pages.images import Thumbnail, find_files
 from rankshot.recognition.inputs import INPUT_COLUMNS, Input, open_inputs
@@ -29,8 +28,8 @@ SOUNDS = {
     ".weba": "audio/webm",
 }
 """How the names of sound files end, and their types."""
-SIDE, LARGE_SIDE = 192, 800
-"""The largest width and height of an image in the grid, and beside it, in pixels."""
+SIDE, LARGE_SIDE = 192, 1200
+"""The largest width and height of an image in the grid, and enlarged, in pixels."""
 MOST_KEPT = 5_000
 """Thumbnails in memory, about 8 KB each."""
 MOST_CHARACTERS = 5_000
@@ -60,8 +59,6 @@ class ShownInputs:
         If there is nothing else to show.
     values : mapping of id to Path or str, optional
         The file or the text of each input; files that are not there are left out.
-    hashes : mapping of id to str, optional
-        The SHA-256 of the files when they were scored.
     """
 
     def __init__(
@@ -69,18 +66,15 @@ class ShownInputs:
         ids: Sequence[str],
         scores: Scores,
         values: Mapping[str, Path | str] | None = None,
-        hashes: Mapping[str, str] | None = None,
     ) -> None:
         self.ids = ids
         self._scores = scores
-        self._hashes = hashes or {}
         every = ((values or {}).get(name) for name in ids)
         self.values = [
             one if isinstance(one, str) or (one and one.is_file()) else None for one in every
         ]
         self._pillow = Lock()
         self.read_thumbnail = lru_cache(MOST_KEPT)(lambda row: self.read_image(row, SIDE))
-        self._hash = lru_cache(MOST_KEPT)(lambda file, _size, _time: hash_file(file))
 
     @property
     def missing(self) -> list[str]:
@@ -93,17 +87,6 @@ class ShownInputs:
             raise InputError("row", row, f"is not one of the {len(self.ids):,} inputs")
         return row
 
-    def has_changed(self, row: int) -> bool:
-        """Return whether an input is another one than when it was scored, or has been removed."""
-        value, digest = self.values[row], self._hashes.get(self.ids[row])
-        if not isinstance(value, Path) or digest is None:
-            return False
-        try:
-            about = value.stat()
-            return self._hash(value, about.st_size, about.st_mtime_ns) != digest
-        except OSError:
-            return True
-
     def find_kind(self, row: int) -> Kind:
         """Return the kind of an input."""
         value = self.values[row]
@@ -113,16 +96,20 @@ class ShownInputs:
             return "text"
         return "sound" if value.suffix.lower() in SOUNDS else "image"
 
+    def text(self, row: int) -> str:
+        """Return the text of an input, empty if it is none."""
+        value = self.values[row]
+        return value if isinstance(value, str) else ""
+
     def describe(self, row: int) -> dict[str, object]:
         """Return the text of an input for the page; without file and text, its largest scores."""
-        value = self.values[row]
-        text = value[:MOST_CHARACTERS] if isinstance(value, str) else ""
-        if value is None:
+        text = self.text(row)[:MOST_CHARACTERS]
+        if self.values[row] is None:
             scores = self._scores[[row]]
             values = scores.values[0]
             best = np.argsort(-values, kind="stable")[:LARGEST]
             text = ", ".join(f"{scores.items[i]} {values[i]:.3g}" for i in best)
-        return {"kind": self.find_kind(row), "text": text, "has_changed": self.has_changed(row)}
+        return {"kind": self.find_kind(row), "text": text}
 
     def find_sound(self, row: int) -> tuple[Path, str]:
         """Return the file of a sound, and its type."""
@@ -134,11 +121,6 @@ class ShownInputs:
         # Warnings are switched off for the whole process meanwhile.
         with self._pillow:
             return Thumbnail.make(self._require_file(row, "image"), side)
-
-    def find_images(self) -> dict[int, Path]:
-        """Return the files of all images, by row."""
-        files = {row: file for row, file in enumerate(self.values) if isinstance(file, Path)}
-        return {row: file for row, file in files.items() if self.find_kind(row) == "image"}
 
     def _require_file(self, row: int, kind: Kind) -> Path:
         file = self.values[row]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError
-from rankshot.core.files import replace_file
-from rankshot.core.tables import ID, LABEL, iterate_rows, open_csv_writer
+from rankshot.core.files import replace_file, require_own
+from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.run_folder import Run
@@ -33,8 +32,6 @@ taken evenly."""
 SETTINGS = Settings(batch=False)
 MOST_COMPARED = 5_000
 """The inputs among which the most useful ones are searched."""
-
-GUESS, PROBABILITY = "guess", "probability"
 
 
 class Predicted(NamedTuple):
@@ -77,8 +74,7 @@ class Learner:
     @property
     def scores(self) -> Scores:
         """The scores of all inputs that are reviewed."""
-        if self.known.batch is None:
-            raise InputError("batch", None, "must be the scores of the inputs to review")
+        assert self.known.batch is not None  # noqa: S101 (a run always has scores)
         return self.known.batch
 
     @property
@@ -135,47 +131,29 @@ def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Cha
 # ---- A table to fill in, instead of the page
 
 
-def suggest_for_run(run: Run, path: Path, number: int) -> int:
-    """Add inputs of a run to a table to fill in; return how many of its rows have no label.
-
-    All rows that the table has stay as they are, with all their columns. It gets rows for inputs
-    with known labels, and for suggested inputs until ``number`` rows have no label.
+def suggest_for_run(run: Run, path: Path, number: int, *, overwrite: bool = False) -> int:
+    """Write a table with the inputs of a run whose labels help most; return how many there are.
 
     Parameters
     ----------
     run : Run
-        What `open_run` has read.
+        What `open_run` has read. Inputs that it has labels of are left out.
     path : Path
-        A CSV file, with columns id and label if it exists.
+        A CSV file, with an empty column of labels.
     number : int
-        The number of rows without a label, or fewer if there are fewer inputs.
+        The number of rows, or fewer if there are fewer inputs.
+    overwrite : bool
+        Replace a file that is there.
     """
     require_whole_number("number", number)
-    scores, ids, known = run.knowledge.batch, [str(name) for name in run.ids], run.labelled
+    require_own(path, overwrite=overwrite)
+    scores, ids = run.knowledge.batch, [str(name) for name in run.ids]
     assert scores is not None  # noqa: S101 (a run always has scores)
-    columns, rows = [ID, GUESS, PROBABILITY, LABEL], []
-    if path.exists():
-        with closing(iterate_rows(path)) as lines:
-            columns, *rows = [cells for _, cells in lines]
-        for name in (ID, LABEL):
-            if name not in columns:
-                hint = "it is not replaced; give another name"
-                raise InputError("csv", str(path), f"has no column {name}", hint=hint)
-    id_at, label_at = columns.index(ID), columns.index(LABEL)
-    listed = {row[id_at] for row in rows}
-    n_open = sum(not row[label_at].strip() for row in rows)
-    chosen = [row for row, name in enumerate(ids) if name in known and name not in listed]
-    left = np.array([row for row, name in enumerate(ids) if name not in listed | {*known}], int)
-    if left.size and number > n_open:
-        chosen += suggest(scores, number - n_open, among=left).tolist()
-    best = run.proba.max(axis=1)
-    for row in chosen:
-        values = {ID: ids[row], GUESS: str(run.labels[row]), PROBABILITY: f"{best[row]:.3f}"}
-        values[LABEL] = known.get(ids[row], "")
-        rows.append([values.get(name, "") for name in columns])
-    n_open = sum(not row[label_at].strip() for row in rows)
-    if n_open == 0:
-        raise InputError("csv", str(path), "has a label for every input")
+    left = np.array([row for row, name in enumerate(ids) if name not in run.labelled], int)
+    if not left.size:
+        raise InputError("csv", str(path), "would be empty: every input has a label")
+    chosen = suggest(scores, number, among=left).tolist()
+    rows = [(ids[row], str(run.labels[row]), f"{run.proba[row].max():.3f}", "") for row in chosen]
     with replace_file(path) as stream:
-        open_csv_writer(stream).writerows([columns, *rows])
-    return n_open
+        open_csv_writer(stream).writerows([(ID, "guess", "probability", LABEL), *rows])
+    return len(rows)

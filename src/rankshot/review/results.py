@@ -1,4 +1,4 @@
-"""What a review gives: predictions, labels, the head and a report, as files in its folder."""
+"""What a review gives: predictions, labels and the head, as files in its folder."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ import numpy as np
 
 from rankshot.core.files import replace_file, replace_own, require_own
 from rankshot.core.tables import ID, LABEL, open_csv_writer
-from rankshot.pages.images import Outcomes
-from rankshot.pages.page import Card, write_page
-from rankshot.pages.report import LEAD, build_report, render_report
 from rankshot.recognition.run_folder import SCORE_TYPES
-from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
-LABELS, HEAD, PREDICTIONS, REPORT = "labels.csv", "head.rankshot", "predictions.csv", "report.html"
+LABELS, HEAD, PREDICTIONS = "labels.csv", "head.rankshot", "predictions.csv"
 MANIFEST = "review.json"
 """The hashes of the files that a review has written."""
 BLOCK = 10_000
@@ -33,18 +28,14 @@ class Results:
     files that are not in it are replaced as well.
     """
 
-    def __init__(
-        self, review: Review, inputs: ShownInputs, folder: Path, *, overwrite: bool = False
-    ) -> None:
+    def __init__(self, review: Review, folder: Path, *, overwrite: bool = False) -> None:
         self._review = review
-        self._inputs = inputs
         self._folder = folder
         self._overwrite = overwrite
         self._writers: dict[str, Callable[[Path], None]] = {
             PREDICTIONS: self._write_predictions,
             LABELS: self._write_labels,
             HEAD: self._write_head,
-            REPORT: self._write_report,
         }
         self.names = list(self._writers)
         for name in self.names:
@@ -58,8 +49,8 @@ class Results:
         return path
 
     def write_all(self) -> None:
-        """Write all files but the report."""
-        for name in (LABELS, HEAD, PREDICTIONS):
+        """Write all files."""
+        for name in self.names:
             self.write(name)
 
     def _write_labels(self, path: Path) -> None:
@@ -91,22 +82,3 @@ class Results:
                     names[row - begin], table[row - begin] = labels[row], 0.0
                     table[row - begin, classes.index(labels[row])] = 1.0
                 writer.write(ids[begin : rows.stop], names, table)
-
-    def _write_report(self, path: Path) -> None:
-        review, predicted = self._review, self._review.predicted
-        classes = tuple(predicted.head.classes_.tolist())
-        proba = predicted.head.predict_proba(review.learner.scores)
-        cards, audited = [Card("Labelled by people", f"{len(review.labels):,}")], None
-        if (audit := review.last_audit) and audit["n_checked"]:
-            share = audit["n_correct"] / audit["n_checked"]
-            audited = Interval(share, audit["low"], audit["high"])
-            cards.append(Card("Checked in the last audit", f"{audit['n_checked']:,}"))
-        page = build_report(
-            "Reviewed predictions",
-            Outcomes(review.ids, predicted.labels, proba, None, classes),
-            images=self._inputs.find_images(),
-            lead=LEAD,
-            cards=cards,
-            audited=audited,
-        )
-        write_page(render_report(page), path)

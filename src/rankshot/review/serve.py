@@ -52,12 +52,11 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
         known = Knowledge(known.rankings, known.reference, batch=known.batch)
     learner = Learner(known, replace(run.settings, batch=is_joint))
     ids = [str(name) for name in run.ids]
-    read = run.read_inputs() if place is None else {}
-    values = {name: value for name, (value, _) in read.items()}
-    if place is not None:
+    if place is None:
+        values = {name: value for name, (value, _) in run.read_inputs().items()}
+    else:
         values = find_inputs(ids, place, run.model.get("takes"))
-    hashes = {name: digest for name, (_, digest) in read.items()}
-    inputs = ShownInputs(ids, learner.scores, values, hashes)
+    inputs = ShownInputs(ids, learner.scores, values)
     notes: tuple[str, ...] = ()
     if (missing := inputs.missing) and (place is not None or run.inputs is not None):
         what = f"{len(missing):,} of {format_count(len(ids), 'input')} not found"
@@ -111,7 +110,7 @@ def serve_review(
         closing(Journal(folder / JOURNAL)) as journal,
         closing(Review(learner, inputs.ids, journal, labels)) as review,
     ):
-        results = Results(review, inputs, folder, overwrite=overwrite)
+        results = Results(review, folder, overwrite=overwrite)
         review.notes += notes
         for note in review.notes:
             say(note)

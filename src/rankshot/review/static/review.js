@@ -45,8 +45,7 @@ function fill(row) {
   card.classList.toggle('labelled', given === label);
   card.classList.toggle('corrected', given !== null && given !== label);
   const said = given === null ? '' : `${given === label ? '✓' : '✎'} ${given}`;
-  const changed = row.has_changed ? 'The input has changed since it was scored.' : '';
-  const texts = { label, odds: describeOdds(row), given: row.saving ? 'saving …' : said, changed, id: row.id };
+  const texts = { label, odds: describeOdds(row), given: row.saving ? 'saving …' : said, id: row.id };
   for (const [name, text] of Object.entries(texts)) {
     const node = card.querySelector(`.${name}`);
     if (node.textContent !== text) node.textContent = text;
@@ -73,7 +72,7 @@ function makeCard(row) {
   row.card.dataset.row = row.row;
   const media = make('div', { className: row.kind === 'image' ? '' : 'media' });
   media.append(makeMedia(row, false));
-  const names = ['odds', 'given', 'changed', 'id'];
+  const names = ['odds', 'given', 'id'];
   const top = make('div', { className: 'top' });
   top.append(...['label', 'tick'].map((className) => make('span', { className })));
   row.card.append(media, top, ...names.map((className) => make('span', { className })));
@@ -187,8 +186,7 @@ async function load(page = 0, isFromEnd = false) {
     if (view === 'audit') { await loadAudit(); return; }
     const form = new FormData(find('filter'));
     const query = new URLSearchParams({ order: view, page });
-    for (const name of ['name', 'text', 'labelled']) if (form.get(name)) query.set(name, form.get(name));
-    for (const name of ['least', 'most']) query.set(name, Math.min(100, Math.max(0, form.get(name) || 0)) / 100);
+    for (const [name, value] of form) if (value) query.set(name, value);
     list = await ask(`rows?${query}`);
     show('');
     draw(list.rows, view === 'groups');
@@ -337,8 +335,6 @@ function describeAudit() {
     const { n_correct: right, n_checked: n, low, high, n_inputs: all } = found;
     text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct (95% interval: ${percent(low)} to ${percent(high)}), from ${n} of ${all.toLocaleString('en')} inputs, drawn at random.`;
     advice = '';
-    const names = found.unchecked.slice(0, 10).join(', ');
-    if (names) advice = `Not checked: predictions of ${names}${found.unchecked.length > 10 ? ' …' : ''}.`;
   }
   for (const [id, said] of [['estimate', text], ['advice', advice]]) {
     if (find(id).textContent !== said) find(id).textContent = said;
@@ -438,6 +434,13 @@ function move(key, isExtended) {
   }
 }
 
+function zoom() {
+  const row = rows.get(active);
+  if (row?.kind !== 'image') return;
+  find('zoom').replaceChildren(makeMedia(row, true));
+  find('zoom').showModal();
+}
+
 function startTyping(text) {
   typed.value = text;
   typed.focus();
@@ -451,6 +454,7 @@ const KEYS = {
   x: () => decide(() => NONE),
   u: undo,
   '?': () => { find('why').open = true; },
+  '+': zoom,
   '.': () => {
     const player = document.querySelector('#preview audio');
     if (player?.paused) player.play(); else player?.pause();
@@ -475,6 +479,7 @@ grid.onclick = (event) => {
   const card = event.target.closest('.card');
   if (!card) return;
   const number = Number(card.dataset.row);
+  if (number === active && event.target.tagName === 'IMG') zoom();
   if (event.shiftKey) selectTo(number);
   else if (event.ctrlKey || event.metaKey || event.target.closest('.tick')) {
     anchor = number;
@@ -482,6 +487,10 @@ grid.onclick = (event) => {
   }
   setActive(number, true);
 };
+find('preview').onclick = zoom;
+find('zoom').onclick = () => find('zoom').close();
+find('zoom').onkeydown = find('zoom').onclick;
+find('zoom').onclose = focusActive;
 typed.oninput = listClasses;
 typed.onkeydown = (event) => {
   const text = typed.value.trim();
