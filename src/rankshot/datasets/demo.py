@@ -29,7 +29,6 @@ from rankshot.pages.report import Report, build_report, render_report
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.classifier import ZeroShotClassifier
 from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
@@ -187,8 +186,8 @@ def run_demo(announce: Announce) -> Demo:
     announce("rehearsal with seen classes")
     held_out = [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"]]
     ranked = Rankings.concatenate([*(one.change_items(panel.items) for one in held_out), panel])
-    zero_shot = ZeroShotClassifier(model, rankings=ranked)
-    forecast = zero_shot.rehearse(data.seen_train, data.seen_train_label)
+    known = Knowledge(ranked, (reference, data.seen_validation_label))
+    forecast = known.rehearse()
     return Demo(
         comparison=comparison,
         seen_accuracy=model.score(data.seen_validation, data.seen_validation_label),
