@@ -128,13 +128,3 @@ def test_a_failed_run_leaves_the_one_before_it(folder):
     assert after == before
     run_well("report run -o page.html")
     assert [row["id"] for row in read_csv("out.csv")] == ["x1", "x2", "x3", "x4", "x5", "x6", "x7"]
-
-
-def test_a_table_that_a_person_fills_in_is_only_added_to(folder):
-    Path("mine.csv").write_bytes(MINE)
-    run_well("review run --csv mine.csv --number 3")
-    text = Path("mine.csv").read_bytes()
-    assert text.startswith(MINE)
-    Path("other.csv").write_bytes(b"name,colour\na,red\n")
-    assert rankshot("review run --csv other.csv --overwrite").status == 2
-    assert Path("other.csv").read_bytes() == b"name,colour\na,red\n"

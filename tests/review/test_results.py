@@ -84,13 +84,13 @@ def test_a_table_has_the_inputs_whose_labels_help_most_and_replaces_none(tmp_pat
         3
     ).tolist()
     assert {row["label"] for row in rows} == {""}
-    with refuses("output", str(path)):
-        suggest_for_run(run, path, 5)
-    known = replace(run, labelled={"3": "cat"})
-    assert suggest_for_run(known, path, 100, overwrite=True) == 39
     with refuses("csv", str(path)):
-        suggest_for_run(
-            replace(run, labelled=dict.fromkeys(run.ids, "cat")), path, 5, overwrite=True
-        )
+        suggest_for_run(run, path, 5)
+    path.unlink()
+    known = replace(run, labelled={"3": "cat"})
+    assert suggest_for_run(known, path, 100) == 39
+    path.unlink()
+    with refuses("csv", str(path)):
+        suggest_for_run(replace(run, labelled=dict.fromkeys(run.ids, "cat")), path, 5)
     with refuses("number", 0):
-        suggest_for_run(run, path, 0, overwrite=True)
+        suggest_for_run(run, path, 0)

@@ -59,7 +59,7 @@ def review(
     port
         The port to listen on. With 0, a free port is chosen.
     overwrite
-        Replace results that were changed since they were written, or the table.
+        Replace results in the folder that were changed since they were written.
     open_browser
         Open the page in the browser.
     """
@@ -71,7 +71,7 @@ def review(
         from rankshot.review.learning import suggest_for_run
 
         require_ending(csv, (".csv",))
-        n = suggest_for_run(opened, csv, number, overwrite=overwrite)
+        n = suggest_for_run(opened, csv, number)
         say(f"{format_count(n, 'input')} to label in {csv}: fill in the column 'label', and give")
         say(f"  --examples {csv} to rankshot recognise or classify")
         return

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError
-from rankshot.core.files import replace_file, require_own
+from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.rankings import Rankings
@@ -131,7 +131,7 @@ def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Cha
 # ---- A table to fill in, instead of the page
 
 
-def suggest_for_run(run: Run, path: Path, number: int, *, overwrite: bool = False) -> int:
+def suggest_for_run(run: Run, path: Path, number: int) -> int:
     """Write a table with the inputs of a run whose labels help most; return how many there are.
 
     Parameters
@@ -139,14 +139,13 @@ def suggest_for_run(run: Run, path: Path, number: int, *, overwrite: bool = Fals
     run : Run
         What `open_run` has read. Inputs that it has labels of are left out.
     path : Path
-        A CSV file, with an empty column of labels.
+        A new CSV file, with an empty column of labels.
     number : int
         The number of rows, or fewer if there are fewer inputs.
-    overwrite : bool
-        Replace a file that is there.
     """
     require_whole_number("number", number)
-    require_own(path, overwrite=overwrite)
+    if path.exists():
+        raise InputError("csv", str(path), "exists", hint="give another name")
     scores, ids = run.knowledge.batch, [str(name) for name in run.ids]
     assert scores is not None  # noqa: S101 (a run always has scores)
     left = np.array([row for row, name in enumerate(ids) if name not in run.labelled], int)
