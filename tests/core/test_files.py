@@ -1,7 +1,6 @@
 """Text files: bounded lines with numbers, names, and files that are replaced as a whole."""
 
 import errno
-import io
 import json
 import stat
 from pathlib import Path
@@ -13,7 +12,6 @@ from rankshot.core import files
 from rankshot.core.errors import OutputError
 from rankshot.core.files import (
     hash_file,
-    iterate_lines,
     read_lines,
     read_names,
     remember_own,
@@ -31,14 +29,9 @@ def test_lines_keep_their_numbers_and_lose_the_mark(tmp_path):
     path = tmp_path / "t.txt"
     path.write_bytes(MARK + b"a\r\n\n  \n b " + MARK + b"\nc")
     assert list(read_lines(path)) == [(1, "a"), (4, "b \ufeff"), (5, "c")]
-    stream = io.BytesIO(path.read_bytes())
-    assert [number for number, _ in iterate_lines(stream, path, 100)] == [1, 2, 3, 4, 5]
 
 
 def test_long_lines_are_refused(tmp_path, monkeypatch):
-    path = Path("t.txt")
-    with pytest.raises(RankshotError, match=r"t\.txt:2: line is longer than 4 bytes"):
-        list(iterate_lines(io.BytesIO(b"abc\nabcd\n"), path, 4))
     monkeypatch.setattr(files, "MAX_LINE", 1000)
     (tmp_path / "t.jsonl").write_text("x\n" + "y" * 2000)
     with pytest.raises(RankshotError, match=r"t\.jsonl:2: line is longer than 1,000 bytes"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
@@ -22,7 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError, format_count, short_repr
-from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
+from rankshot.core.files import (
+    PACKED,
+    open_bytes,
+    read_json_lines,
+    read_lines,
+    require_ending,
+)
 from rankshot.core.tables import (
     as_frame,
     find_column,
@@ -602,26 +607,11 @@ def iterate_records(
     path: Path, size: int | None = None, odd: dict[str, None] | None = None, *, nested: bool = True
 ) -> Iterator[Source]:
     """Yield some objects of JSON lines at a time; with ``odd``, other lines are described there."""
-    decode = json.JSONDecoder().decode
-    with closing(read_lines(path)) as stream:
-        for portion in iter(lambda: list(islice(stream, size)), []):
-            records, lines = [], array("q")
-            for number, line in portion:
-                try:
-                    record, rule = decode(line), "must be an object"
-                except (ValueError, RecursionError) as error:
-                    record, rule = None, f"is not JSON ({error})"
-                if isinstance(record, dict):
-                    lines.append(number)
-                    records.append(record)
-                    continue
-                problem = InputError("line", line, rule, where=f"{path}:{number}")
-                if odd is None:
-                    raise problem
-                odd[str(problem)] = None
-            if records:
-                source = _open_records(str(path), records, nested=nested)
-                yield source._replace(where=partial(name_line, path, lines))
+    rows = read_json_lines(path, odd)
+    while some := list(islice(rows, size)):
+        lines, records = zip(*some, strict=True)
+        source = _open_records(str(path), records, nested=nested)
+        yield source._replace(where=partial(name_line, path, lines))
 
 
 def _open_lines(path: Path, odd: dict[str, None] | None) -> Source:

@@ -17,7 +17,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
@@ -29,21 +29,11 @@ MAX_LINE = 2**26
 
 def require_ending(path: Path, endings: Collection[str]) -> str:
     """Return the ending of a file's name, or raise an error that lists the known endings."""
-    if path.is_dir():
-        raise InputError(
-            "path",
-            NO_VALUE,
-            f"is a folder; a file is expected ({', '.join(endings)})",
-            where=str(path),
-        )
     ending = "".join(path.suffixes[-2:]) if path.suffix == PACKED else path.suffix
-    if ending not in endings:
-        raise InputError(
-            "path",
-            NO_VALUE,
-            f"has an unknown file extension {ending!r}; expected {', '.join(endings)}",
-            where=str(path),
-        )
+    if path.is_dir() or ending not in endings:
+        what = "is a folder" if path.is_dir() else f"has an unknown file extension {ending!r}"
+        rule = f"{what}; a file is expected ({', '.join(endings)})"
+        raise InputError("path", NO_VALUE, rule, where=str(path))
     return ending
 
 
@@ -66,31 +56,24 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as packed, unpack(packed) as stream:
             yield cast("BinaryIO", stream)
     except (gzip.BadGzipFile, lzma.LZMAError, EOFError, zlib.error) as error:
-        raise InputError(
-            "file", NO_VALUE, f"is not a complete compressed file ({error})", where=str(path)
-        ) from None
-
-
-def iterate_lines(stream: BinaryIO, path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers from 1; never hold more than one."""
-    number = 0
-    while line := stream.readline(longest + 1):
-        number += 1
-        if len(line) > longest:
-            raise InputError(
-                "line", NO_VALUE, f"is longer than {longest:,} bytes", where=f"{path}:{number}"
-            )
-        yield number, line.removeprefix(MARK) if number == 1 else line
+        rule = f"is not a complete compressed file ({error})"
+        raise InputError("file", NO_VALUE, rule, where=str(path)) from None
 
 
 def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1."""
-    for number, line in iterate_lines(stream, path, MAX_LINE):
+    """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1.
+
+    No more than one line is held, which must not be too long.
+    """
+    for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE + 1), b""), 1):
+        where = f"{path}:{number}"
+        if len(line) > MAX_LINE:
+            raise InputError("line", NO_VALUE, f"is longer than {MAX_LINE:,} bytes", where=where)
         try:
-            yield number, line.decode()
+            yield number, (line.removeprefix(MARK) if number == 1 else line).decode()
         except UnicodeDecodeError as error:
-            problem = f"not UTF-8 text ({error.reason}); save it as UTF-8 (in Excel: CSV UTF-8)"
-            raise InputError("line", NO_VALUE, f"is {problem}", where=f"{path}:{number}") from None
+            rule = f"is not UTF-8 text ({error.reason}); save it as UTF-8 (in Excel: CSV UTF-8)"
+            raise InputError("line", NO_VALUE, rule, where=where) from None
 
 
 def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
@@ -101,16 +84,25 @@ def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
                 yield number, text
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the JSON objects of a file, one per line, with the numbers of their lines."""
+def read_json_lines(
+    path: Path, odd: dict[str, None] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the JSON objects of a file, one per line, with the numbers of their lines.
+
+    With ``odd``, other lines are left out, and what is wrong with them is put there.
+    """
     for number, text in read_lines(path):
         try:
-            row = json.loads(text)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise InputError("line", text, "must be a JSON object", f"{path}:{number}")
-        yield number, row
+            row, rule = json.loads(text), "must be a JSON object"
+        except (ValueError, RecursionError) as error:
+            row, rule = None, f"is not JSON ({error})"
+        if isinstance(row, dict):
+            yield number, row
+            continue
+        problem = InputError("line", text, rule, where=f"{path}:{number}")
+        if odd is None:
+            raise problem
+        odd[str(problem)] = None
 
 
 def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
@@ -128,12 +120,8 @@ def read_names(path: Path) -> tuple[str, ...]:
     line_of: dict[str, int] = {}
     for number, name in iterate_names(path):
         if name in line_of:
-            raise InputError(
-                "name",
-                name,
-                f"is also in line {line_of[name]}; names must be unique",
-                where=f"{path}:{number}",
-            )
+            rule = f"is also in line {line_of[name]}; names must be unique"
+            raise InputError("name", name, rule, where=f"{path}:{number}")
         line_of[name] = number
     if not line_of:
         raise InputError("file", NO_VALUE, "contains no names: write one per line", where=str(path))
@@ -212,13 +200,9 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
             with temporary.open("w", encoding="utf-8", newline="\n") as stream:
                 yield stream
         except UnicodeEncodeError as error:
-            odd = short_repr(error.object[error.start : error.end])
-            raise InputError(
-                "text",
-                NO_VALUE,
-                f"has a character that UTF-8 cannot encode: {odd}",
-                where=str(path),
-            ) from None
+            odd = error.object[error.start : error.end]
+            rule = "has a character that UTF-8 cannot encode"
+            raise InputError("text", odd, rule, where=str(path)) from None
 
 
 def hash_file(path: Path) -> str:
@@ -255,13 +239,8 @@ def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool) ->
         name, digest = _name_in(manifest, path), hash_file(path)
         if digest in {read_hashes(manifest, key).get(name) for key in ("files", "before")}:
             return
-    raise InputError(
-        "output",
-        str(path),
-        "exists, and may have been written or changed by a person",
-        hint="give another name",
-        choices={"overwrite": True},
-    )
+    rule, hint = "exists, and may have been written or changed by a person", "give another name"
+    raise InputError("output", str(path), rule, hint=hint, choices={"overwrite": True})
 
 
 def _name_in(manifest: Path, path: Path) -> str:

@@ -15,10 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankshot.core.columns import is_records
 from rankshot.core.errors import InputError
 from rankshot.core.files import open_bytes
-from rankshot.core.tables import as_frame
 from rankshot.ranking.construction import Labels, require_one_each
 from rankshot.ranking.ranking_files import TABLE_ARGUMENTS, read_source, require_arguments
 from rankshot.ranking.rankings import Rankings
@@ -110,7 +108,10 @@ def read_votes(
             raise InputError(name, value, "names a column of a table, not of Rankings")
         found = Votes(votes)
     else:
-        table = _unfold_judgements(_require_table(votes))
+        if isinstance(votes, dict) and any(hasattr(x, "column_names") for x in votes.values()):
+            names_of_splits = ", ".join(map(str, votes))
+            raise InputError("votes", names_of_splits, "names splits: choose one of them")
+        table = _unfold_judgements(votes)
         found = read_source(
             table,
             items,
@@ -132,19 +133,6 @@ def read_votes(
         return found
     labels = require_one_each(cluster, len(found), "cluster")
     return replace(found, clusters=np.array(labels, object))
-
-
-def _require_table(votes: Any) -> Any:
-    if (
-        isinstance(votes, dict)
-        and votes
-        and all(hasattr(x, "column_names") for x in votes.values())
-    ):
-        raise InputError("votes", ", ".join(map(str, votes)), "names splits: choose one of them")
-    if not (isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None):
-        rule = "must be a table, a data frame, the path of a file, or Rankings"
-        raise InputError("votes", votes, rule)
-    return votes
 
 
 # ---- Judgements of language models

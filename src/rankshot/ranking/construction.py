@@ -248,6 +248,7 @@ Where = Callable[[int], str]
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
 CELLS_PER_ENTRY = 16
+LARGEST_WEIGHT = 1e300
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
     "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
@@ -316,17 +317,9 @@ def number_items(
         index = int(np.argmax(numbers < 0))
         label, name = labels[codes[index]], names_of[codes[index]]
         if name is None:
-            is_missing = label is None or (isinstance(label, float) and np.isnan(label))
-            raise InputError(
-                "item",
-                label,
-                "must be a name",
-                where=where(index),
-                hint="leave missing items out of the list" if is_missing else "",
-            )
-        raise UnknownItemError(
-            "item", name, f"is not one of the items{suggest_item(name, names)}", where=where(index)
-        )
+            raise InputError("item", label, "must be a name", where=where(index))
+        rule = f"is not one of the items{suggest_item(name, names)}"
+        raise UnknownItemError("item", name, rule, where=where(index))
     return names, numbers
 
 
@@ -344,9 +337,8 @@ def encode_orders(
     orders: Sequence[Order], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
-    if not all(isinstance(order, LIST_TYPES) for order in orders):
-        rule = "must be a list of items (a single ranking is a list in a list)"
-        refuse_first("orders", orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
+    rule = "must be a list of items (a single ranking is a list in a list)"
+    refuse_first("orders", orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
     places = count_places(starts)
@@ -363,9 +355,8 @@ def encode_orders(
         sizes = np.fromiter(map(len, ties), np.int64, len(ties))
         if not sizes.all():
             index = int(np.argmin(sizes))
-            raise InputError(
-                "tie", NO_VALUE, f"is empty at place {places[index] + 1}", where=where_label(index)
-            )
+            rule = f"is empty at place {places[index] + 1}"
+            raise InputError("tie", NO_VALUE, rule, where=where_label(index))
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
     names, codes = encode_names([labels], items, where_label)
@@ -411,12 +402,8 @@ def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> 
         twice = ordered[:, 1:] == ordered[:, :-1]
         if twice.any():
             row, column = np.argwhere(twice)[0]
-            raise InputError(
-                "item",
-                items[ordered[row, column]],
-                "is listed more than once",
-                where=where(int(rows[row])),
-            )
+            name, place = items[ordered[row, column]], where(int(rows[row]))
+            raise InputError("item", name, "is listed more than once", where=place)
     return entries.sort_ties()
 
 
@@ -464,9 +451,8 @@ def require_one_each(values: Iterable[object], n: int, what: str) -> list[Any]:
     entries = list(values) if is_list else None
     if entries is None or len(entries) != n:
         description = short_repr(values) if entries is None else f"{len(entries)} entries"
-        raise InputError(
-            what, NO_VALUE, f"must have one entry for each of {n} rankings, not {description}"
-        )
+        rule = f"must have one entry for each of {n} rankings, not {description}"
+        raise InputError(what, NO_VALUE, rule)
     return entries
 
 
@@ -483,26 +469,14 @@ def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray
 def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float64]:
     refuse_masked("weights", weights)
     values = require_one_each(cast("Iterable[Any]", weights), n, "weights")
-    try:
-        column = np.array(values, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        column = np.empty(0)
-    # NumPy would also convert text and truth values.
-    refused_types = (str, bytes, bool, np.bool_)
-    is_plain = column.shape == (n,) and not any(
-        issubclass(t, refused_types) for t in set(map(type, values))
-    )
-    if not is_plain or not np.all((column >= 0) & (column < np.inf)):
-        rule = "must be a finite number of 0 or more"
-        refuse_first("weights", column.tolist() if is_plain else values, _is_weight, rule, where)
-    return column
+    refuse_first("weights", values, _is_weight, "must be a finite number of 0 or more", where)
+    return np.array(values, np.float64)
 
 
 def _is_weight(value: Any) -> bool:
-    try:
-        return not isinstance(value, (str, bytes, bool, np.bool_)) and 0 <= float(value) < np.inf
-    except (TypeError, ValueError, OverflowError):
-        return False
+    # NumPy would also convert text and truth values.
+    is_number = isinstance(value, (float, int, np.number)) and not isinstance(value, bool)
+    return is_number and bool(0 <= value <= LARGEST_WEIGHT)
 
 
 def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np.object_]:
@@ -511,10 +485,9 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
         column[:] = labels
         return column
     values = require_one_each(labels, n, what)
-    if not set(map(type, values)) <= {str, type(None)} or "" in values:
+    if not {*map(type, values)} <= {str, type(None)} or "" in values:
         rule = "must be whole numbers or text that is not empty"
-        is_label = lambda label: label is None or as_name(label) is not None  # noqa: E731
-        refuse_first(what, values, is_label, rule, where)
+        refuse_first(what, values, lambda x: x is None or as_name(x) is not None, rule, where)
         values = [as_name(label) for label in values]
     column[:] = values
     return column
@@ -561,18 +534,16 @@ def read_item_table(
             table = np.atleast_2d(np.asarray(values, dtype=np.float64))
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(what, NO_VALUE, f"must be a table of numbers ({error})") from None
-    if table.ndim != 2 or table.shape[1] != len(names) or (square and len(table) != len(names)):
+    C = len(names)
+    if table.ndim != 2 or table.shape[1] != C or (square and len(table) != C):
         lines = "row and one column" if square else "column"
-        raise InputError(
-            what,
-            NO_VALUE,
-            f"must have one {lines} for each of the {len(names)} items, not shape {table.shape}",
-        )
+        rule = f"must have one {lines} for each of the {C} items, not shape {table.shape}"
+        raise InputError(what, NO_VALUE, rule)
     if frame is not None and square:
         import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
 
         index: Any = nw.maybe_get_index(frame)
-        numbered = index is None or list(index) == list(range(len(table)))
+        numbered = index is None or list(index) == list(range(C))
         rows = columns if numbered else as_names(index, f"the index of {what}")
         table = table[_match_names(rows, names, f"the rows of {what}")]
     return names, table
@@ -580,14 +551,10 @@ def read_item_table(
 
 def _match_names(columns: tuple[str, ...], names: tuple[str, ...], what: str) -> list[int]:
     """Position of each name; an error if the names are not the same."""
-    if unmatched := [*({*columns} ^ {*names})]:
+    if {*columns} != {*names}:
         missing, further = sorted({*names} - {*columns}), sorted({*columns} - {*names})
-        differences = [
-            f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x
-        ]
-        raise InputError(
-            what, NO_VALUE, f"differ from items in {len(unmatched)} names: {'; '.join(differences)}"
-        )
+        told = [f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x]
+        raise InputError(what, NO_VALUE, f"differ from the items: {'; '.join(told)}")
     place = {name: j for j, name in enumerate(columns)}
     return [place[name] for name in names]
 
@@ -598,12 +565,8 @@ def refuse_cells(
     """Raise for the first bad cell of a table, naming its row, its item and its value."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise InputError(
-            what,
-            float(table[row, column]),
-            CELL_RULES[what],
-            where=f"ranking {row}, item {names[column]!r}",
-        )
+        where = f"ranking {row}, item {names[column]!r}"
+        raise InputError(what, float(table[row, column]), CELL_RULES[what], where=where)
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
@@ -628,9 +591,8 @@ def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bo
     outside = (table < 0) | (table >= len(items))
     if outside.any():
         row, column = np.argwhere(outside)[0]
-        raise InputError(
-            "lists", int(table[row, column]), "is not the number of an item", where=f"ranking {row}"
-        )
+        rule = "is not the number of an item"
+        raise InputError("lists", int(table[row, column]), rule, where=f"ranking {row}")
     return validate_entries(entries, items, describe_row)
 
 
@@ -662,20 +624,15 @@ def encode_pairs(
     names, codes = encode_names(sides, items, lambda i: describe_pair(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
-        row = int(np.argmax(same))
-        raise InputError(
-            "item", names[pairs[0, row]], "is compared with itself", where=describe_pair(row)
-        )
-    tied = np.zeros(n, bool)
+        name, where = names[pairs[0, np.argmax(same)]], describe_pair(int(np.argmax(same)))
+        raise InputError("item", name, "is compared with itself", where=where)
+    values = [False] * n
     if ties is not None:
         refuse_masked("ties", ties)
-        values = ties
-        if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
-            values = require_one_each(cast("Iterable[Any]", ties), n, "ties")
-            is_truth = lambda x: isinstance(x, (bool, np.bool_))  # noqa: E731
-            refuse_first("ties", values, is_truth, "must be True or False", describe_pair)
-        tied = np.array(values, bool)
-    return names, stack_pairs(pairs[0], pairs[1], tied)
+        values = require_one_each(cast("Iterable[Any]", ties), n, "ties")
+        is_truth = lambda x: isinstance(x, (bool, np.bool_))  # noqa: E731
+        refuse_first("ties", values, is_truth, "must be True or False", describe_pair)
+    return names, stack_pairs(pairs[0], pairs[1], np.array(values, bool))
 
 
 def _as_column(values: Iterable[object], what: str) -> list[Any] | Column:

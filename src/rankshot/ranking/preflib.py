@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -52,21 +53,15 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
     for row, (_, line) in enumerate(lines):
         try:
             count, order = _parse_order(line)
-            counts.append(count)
-            orders.append(
-                [
-                    [names[x] for x in place] if isinstance(place, list) else names[place]
-                    for place in order
-                ]
-            )
+            named = [
+                [names[x] for x in (place if isinstance(place, list) else [place])]
+                for place in order
+            ]
         except (KeyError, ValueError):
-            raise InputError(
-                "line",
-                line,
-                "must be 'count: 1,2,{3,4}', as in PrefLib files since 2022, with numbers of "
-                "alternatives that the file has",
-                where=where(row),
-            ) from None
+            rule = "must be 'count: 1,2,{3,4}', with numbers of alternatives that the file has"
+            raise InputError("line", line, rule, where=where(row)) from None
+        counts.append(count)
+        orders.append(named)
     rankings = Rankings.from_orders(
         orders, items=names.values(), weights=counts, kind=kind, where=where
     )
@@ -117,28 +112,22 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
         (np.array([odd_names]), "line breaks in names, or blanks around them"),
     ):
         if bad.any():
-            raise InputError(
-                "rankings",
-                NO_VALUE,
-                f"have {what}, which PrefLib files cannot hold",
-                where=f"ranking {np.argmax(bad)}",
-            )
+            rule = f"have {what}, which PrefLib files cannot hold"
+            raise InputError("rankings", NO_VALUE, rule, where=f"ranking {np.argmax(bad)}")
     merged = rankings.unique()
     merged = merged[np.argsort(-merged.weights, kind="stable")]
-    stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")
-    stream.write(f"# NUMBER ALTERNATIVES: {rankings.n_items}\n")
-    stream.write(f"# NUMBER VOTERS: {int(rankings.weights.sum())}\n")
-    stream.write(f"# NUMBER UNIQUE ORDERS: {len(merged)}\n")
-    for number, name in enumerate(rankings.items, 1):
-        print(f"# ALTERNATIVE NAME {number}: {name}", file=stream)
-    number_of = {name: str(i) for i, name in enumerate(rankings.items, 1)}
-    for weight, order in zip(merged.weights, merged.orders(), strict=True):
-        groups = [
-            "{" + ",".join(number_of[name] for name in group) + "}"
-            if isinstance(group, list)
-            else number_of[group]
-            for group in order
-        ]
+    header = {
+        "FILE NAME": path.name,
+        "DATA TYPE": path.suffix[1:],
+        "NUMBER ALTERNATIVES": rankings.n_items,
+        "NUMBER VOTERS": int(rankings.weights.sum()),
+        "NUMBER UNIQUE ORDERS": len(merged),
+        **{f"ALTERNATIVE NAME {i}": name for i, name in enumerate(rankings.items, 1)},
+    }
+    stream.writelines(f"# {what}: {value}\n" for what, value in header.items())
+    numbers = replace(merged, items=tuple(map(str, range(1, rankings.n_items + 1)))).orders()
+    for weight, order in zip(merged.weights, numbers, strict=True):
+        groups = ["{" + ",".join(x) + "}" if isinstance(x, list) else x for x in order]
         stream.write(f"{int(weight)}: {','.join(groups)}\n")
 
 
@@ -151,11 +140,6 @@ def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
         (incomplete, path.suffix[3] == "c", "does not list all items", ".soi or .toi"),
     ):
         if letter and is_bad.any():
-            row = int(np.argmax(is_bad))
-            raise InputError(
-                "ranking",
-                NO_VALUE,
-                f"{what}, which {path.suffix} does not allow",
-                where=where(row),
-                hint=f"use {instead}",
-            )
+            place, hint = where(int(np.argmax(is_bad))), f"use {instead}"
+            rule = f"{what}, which {path.suffix} does not allow"
+            raise InputError("ranking", NO_VALUE, rule, where=place, hint=hint)

@@ -427,10 +427,9 @@ class Rankings:
                 continue
             labels = getattr(self, f"{what}s")
             labels_present = construction.distinct_values(labels)
-            if not isinstance(wanted, str) or wanted not in labels_present:
-                raise InputError(
-                    what, wanted, f"does not occur{suggest_name(wanted, labels_present)}"
-                )
+            if wanted not in labels_present:
+                rule = f"does not occur{suggest_name(wanted, labels_present)}"
+                raise InputError(what, wanted, rule)
             keep &= labels == wanted
         return self[keep]
 
@@ -485,12 +484,9 @@ class Rankings:
         if names == self.items:
             return self
         if missing := sorted(set(names) - set(self.items)):
-            raise InputError(
-                "items",
-                missing[0],
-                f"is not one of the items of these rankings ({len(missing)} are missing)",
-                hint="give them the same items= when they are built or read",
-            )
+            rule = f"is not one of the items of these rankings ({len(missing)} are missing)"
+            hint = "give them the same items= when they are built or read"
+            raise InputError("items", missing[0], rule, hint=hint)
         if dropped := sorted(set(self.items) - set(names)):
             rule = f"is not one of the items{suggest_item(dropped[0], names)}"
             raise UnknownItemError("item", dropped[0], rule)
@@ -549,12 +545,9 @@ def require_rankings(value: object) -> Rankings:
     if isinstance(value, Mapping):
         return Rankings.from_orders(value)
     if not isinstance(value, Rankings):
-        raise InputError(
-            "rankings",
-            value,
-            "must be Rankings, or a dict of lists of names",
-            hint="make them with Rankings.from_orders, from_positions or from_scores",
-        )
+        hint = "make them with Rankings.from_orders, from_positions or from_scores"
+        rule = "must be Rankings, or a dict of lists of names"
+        raise InputError("rankings", value, rule, hint=hint)
     return value
 
 
@@ -585,13 +578,9 @@ def refuse_partial(rankings: Rankings, why: str) -> None:
     """Raise for the first ranking that compares only some of the items."""
     partial = rankings.n_compared < rankings.n_items
     if partial.any():
-        raise InputError(
-            "rankings",
-            NO_VALUE,
-            "must compare all items, but this one compares only a subset",
-            where=describe_ranking(rankings, int(partial.argmax())),
-            hint=why,
-        )
+        where = describe_ranking(rankings, int(partial.argmax()))
+        rule = "must compare all items, but this one compares only a subset"
+        raise InputError("rankings", NO_VALUE, rule, where=where, hint=why)
 
 
 def describe_ranking(rankings: Rankings, row: int) -> str:
