@@ -17,7 +17,7 @@ from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.files import require_regular
 from rankshot.core.validation import require_module
 from rankshot.recognition.inputs import Model, fingerprint_files
-from rankshot.recognition.onnx_networks import BUILT_IN, open_built_in, open_onnx, open_session
+from rankshot.recognition.onnx_networks import BUILT_IN, open_built_in, open_onnx
 from rankshot.recognition.torch_networks import (
     open_pipeline,
     open_pretrained,
@@ -38,10 +38,9 @@ def open_model(model: object) -> Model:
     model : str, Path or object
         - ``"efficientnet-lite0"``: a network for ImageNet's 1,000 classes, which comes with the
           package.
-        - A file ``.onnx``, or a session of onnxruntime; a file runs on CUDA where that is
-          installed.
+        - A file ``.onnx``, which runs on CUDA where that is installed.
         - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a
-          transformers model that classifies images or texts. Or such a model, or its pipeline.
+          transformers model that classifies images or texts. Or its pipeline.
         - A ``torch.nn.Module``.
         - A fitted scikit-learn classifier or pipeline, or a file ``.skops`` with one.
         - Any function from a batch of inputs to an array of scores, one row per input.
@@ -65,9 +64,7 @@ def open_model(model: object) -> Model:
     if isinstance(model, Model):
         return model
     if isinstance(model, (str, Path)):
-        path = Path(model)
-        source = str(path.absolute()) if path.exists() else str(model)
-        return replace(_open_named(model), source=source)
+        return _open_named(model)
     modules = [f"{base.__module__}." for base in type(model).__mro__]
     for start, attribute, opener in _OPENERS:
         if any(module.startswith(start) for module in modules) and hasattr(model, attribute):
@@ -77,7 +74,7 @@ def open_model(model: object) -> Model:
     raise InputError(
         "model",
         model,
-        "must be a file, a name, a network of torch, transformers or onnxruntime, a scikit-learn "
+        "must be a file, a name, a torch network, a pipeline of transformers, a scikit-learn "
         "classifier or a function",
     )
 
@@ -185,7 +182,6 @@ _OPENERS: list[tuple[str, str, Callable[[Any], Model]]] = [
     ("transformers.pipelines.", "model", open_pipeline),
     ("transformers.", "config", open_pretrained),
     ("torch.nn.", "forward", open_torch),
-    ("onnxruntime.", "get_inputs", open_session),
     ("", "fit", open_estimator),
 ]
 """How the module of a base class begins, an attribute, and what opens such an object. By names, so

@@ -69,8 +69,6 @@ class Model:
         A hash that changes with the weights; None if it cannot be computed, as for a function.
     device : str
         The device that the model runs on.
-    source : str or None
-        The path or name with which `open_model` opens the same model again. None for an object.
 
     Examples
     --------
@@ -95,7 +93,6 @@ class Model:
     fingerprint: str | None = None
     device: str = "CPU"
     odd: str = ""
-    source: str | None = None
 
     def __str__(self) -> str:
         cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""
@@ -110,6 +107,13 @@ def fingerprint(description: object) -> str:
 def join_lines(error: Exception) -> str:
     """Return the message of an error of another library, in one line that is not too long."""
     return " ".join(str(error).split())[:400]
+
+
+def name_outputs(id2label: object) -> dict[Any, Any] | None:
+    """Return the names in a configuration of transformers, unless it made them up."""
+    labels = dict(id2label) if isinstance(id2label, Mapping) else {}
+    made_up = all(str(label) == f"LABEL_{number}" for number, label in labels.items())
+    return None if made_up else labels
 
 
 def fingerprint_files(paths: Iterable[Path]) -> str:

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, RankshotError, short_repr
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import CONFIG_FILE, Preprocessing
-from rankshot.recognition.inputs import Model, Takes, fingerprint_files, join_lines
+from rankshot.recognition.inputs import (
+    Model,
+    Takes,
+    fingerprint_files,
+    join_lines,
+    name_outputs,
+)
+from rankshot.sources.names import IMAGENET
 from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, add_last_layers
 
 BUILT_IN = "efficientnet-lite0"
@@ -62,12 +69,7 @@ def open_built_in() -> Model:
     """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes; the file is in the package."""
     preprocessing = Preprocessing.from_name("efficientnet-lite")
     opened = open_onnx(BUILT_IN_FILE)
-    return replace(opened, name=BUILT_IN, classes="imagenet-1k", preprocessing=preprocessing)
-
-
-def open_session(session: Any) -> Model:
-    """Return a session of onnxruntime as a model, without features."""
-    return _open(session, Path("the session of onnxruntime"), {})
+    return replace(opened, name=BUILT_IN, classes=IMAGENET, preprocessing=preprocessing)
 
 
 def _open(session: Any, path: Path, features: dict[str, str]) -> Model:
@@ -82,7 +84,7 @@ def _open(session: Any, path: Path, features: dict[str, str]) -> Model:
         takes = "texts"
     elif len(found.shape) == 4:
         takes = "images"
-    classes, odd = _find_classes(metadata)
+    classes, odd = _find_classes(metadata, path)
     preprocessing = None
     try:
         preprocessing = _find_preprocessing(metadata, path) if takes == "images" else None
@@ -198,18 +200,22 @@ def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing |
     return Preprocessing.from_file(beside) if beside.is_file() else None
 
 
-def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, object] | None, str]:
-    """Return the class names in the metadata, or what is there in their place.
+def _find_classes(metadata: dict[str, str], path: Path) -> tuple[Any, str]:
+    """Return the class names in the metadata or beside the file, or what is there in their place.
 
-    A text is never a name: it would be interpreted as that of a file.
+    A text is never a name of a file, but may be ``imagenet-1k``.
     """
     odd = ""
     for key in CLASS_KEYS:
         if key in metadata:
             found = _read_json(metadata[key])
+            if IMAGENET in (found, metadata[key]):
+                return IMAGENET, ""
             is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
             if found and (is_list or isinstance(found, dict)):
                 return found, ""
             text = short_repr(metadata[key])
             odd = odd or f" ({key!r} in it is not a JSON list of names: {text})"
-    return None, odd
+    beside = path.parent / "config.json"
+    config = _read_json(beside.read_text("utf-8", "replace")) if beside.is_file() else None
+    return name_outputs(config.get("id2label") if isinstance(config, dict) else None), odd

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.inputs import Model, Takes, fingerprint_files, join_lines
+from rankshot.recognition.inputs import (
+    Model,
+    Takes,
+    fingerprint_files,
+    join_lines,
+    name_outputs,
+)
 
 KINDS: dict[str, Takes] = {
     "ForImageClassification": "images",
@@ -88,11 +94,11 @@ def _run_with_features(
     This is the linear layer or convolution that was called last, of those with one output per
     score. None if there is no such layer, or if it is hidden in a compiled network.
     """
-    last: dict[int, tuple[Any, Any, bool]] = {}
+    last: dict[int, tuple[Any, bool]] = {}
 
-    def keep(part: object, given: tuple[object, ...], output: object) -> None:
+    def keep(part: object, given: tuple[object, ...], _output: object) -> None:
         if given:
-            last[_width(part)] = given[0], output, hasattr(part, "out_channels")
+            last[_width(part)] = given[0], hasattr(part, "out_channels")
 
     hooks = [part.register_forward_hook(keep) for part in module.modules() if _width(part)]
     try:
@@ -102,17 +108,11 @@ def _run_with_features(
             hook.remove()
     if scores.ndim != 2 or scores.shape[1] not in last:
         return scores, None
-    *tensors, is_convolution = last[scores.shape[1]]
-    x, output = (_as_array(one.dequantize() if one.is_quantized else one) for one in tensors)
-    if is_convolution:
-        return scores, x.mean(axis=tuple(range(2, x.ndim)))
-    if x.ndim == 3:
-        # Decoders score each token, and return the scores of the last one that is not padding.
-        gaps = np.abs(output - scores[:, None]).sum(axis=2)
-        token = gaps.argmin(axis=1)
-        rows = np.arange(len(x))
-        x = x[rows, token] if (gaps[rows, token] == 0).all() else x.mean(axis=1)
-    return scores, x
+    x, is_convolution = last[scores.shape[1]]
+    x = _as_array(x.dequantize() if x.is_quantized else x)
+    # Of places in an image, or of tokens, the mean.
+    places = tuple(range(2, x.ndim)) if is_convolution else tuple(range(1, x.ndim - 1))
+    return scores, x.mean(axis=places) if places else x
 
 
 def _width(part: object) -> int:
@@ -161,21 +161,9 @@ def open_pipeline(pipeline: Any) -> Model:
 
 
 def open_pretrained(network: Any) -> Model:
-    """Return a model of transformers; its tokenizer or image processor is where it came from."""
-    name = type(network).__name__
-    takes = _find_input([name], name)
-    try:
-        tool = _load_tool(takes, str(network.name_or_path or name), local_files_only=True)
-    except RankshotError as error:
-        task = "text-classification" if takes == "texts" else "image-classification"
-        raise InputError(
-            "model",
-            network.name_or_path,
-            f"has no tokenizer or image processor ({error})",
-            where=name,
-            hint=f"pass a pipeline: transformers.pipeline({task!r}, model=…, tokenizer=…)",
-        ) from None
-    return _wrap(network, tool, takes, name)
+    """Refuse a model of transformers alone: scores depend on its tokenizer or processor as well."""
+    rule, hint = "has no tokenizer or image processor", "pass its pipeline, or its folder"
+    raise InputError("model", type(network).__name__, rule, hint=hint)
 
 
 def _find_input(names: list[str], where: str) -> Takes:
@@ -223,15 +211,12 @@ def _wrap(network: Any, tool: Any, takes: Takes, name: str) -> Model:
     if takes == "images":
         with suppress(RankshotError):
             described = Preprocessing.from_config(json.loads(tool.to_json_string()))
-    labels = dict(config.id2label or {})
-    # The names that transformers makes up where there are none.
-    made_up = all(str(label) == f"LABEL_{number}" for number, label in labels.items())
     return Model(
         name,
         takes,
         lambda batch: _as_array(call(batch)),
         partial(_run_with_features, network, call),
-        classes=None if made_up else labels,
+        classes=name_outputs(config.id2label),
         preprocessing=described,
         prepare=prepare if takes == "images" else None,
         n_outputs=config.num_labels,
