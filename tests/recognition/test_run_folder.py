@@ -75,6 +75,9 @@ def test_classes_may_be_named_as_other_columns(tmp_path, monkeypatch, rng, has_p
         found = rs.recognise(inputs, rankings, reference=(scores[9:], names * 3))
         found.save(tmp_path / kind)
         run = open_run(tmp_path / kind)
+        (scores_file,) = (tmp_path / kind).glob("scores.*")
+        # Whatever reads tables of scores reads these.
+        assert rs.zeroshot.open_scores(scores_file).items == tuple(names)
         batch, known = run.knowledge.batch, found.knowledge.batch
         assert (batch.items, batch.evidence.items) == (known.items, known.evidence.items)
         np.testing.assert_allclose(batch.values, known.values)

@@ -60,7 +60,7 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
     for batch_rows in (7, None):
         table = open_scores(path, batch_rows)
         n_rows = None if ending == ".csv" else 100
-        assert table.header == (ITEMS, "multiclass", True, 0, n_rows)
+        assert table.header[:5] == (ITEMS, "multiclass", True, 0, n_rows)
         ids, read = whole(table)
         assert ids == names == table.read()[0]
         assert all(type(name) is str for name in ids)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,7 +33,7 @@ from rankshot.core.files import (
     replace_file,
     require_own,
 )
-from rankshot.core.tables import FEATURES, ID, LABEL, open_csv_writer
+from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.files.score_tables import LOGITS, open_scores, write_score_table
@@ -49,9 +48,6 @@ RANKINGS, INPUTS = "rankings.jsonl", "inputs.jsonl"
 PREDICTIONS, HEAD = "predictions.csv", "head.rankshot"
 SCORES, EVIDENCE, REFERENCE, EXAMPLES = "scores", "evidence", "reference", "examples"
 LABELS = "-labels.csv"
-CLASS = "class "
-"""What precedes the name of a class, in the tables of a run, that another column has."""
-RESERVED = re.compile(f"({CLASS})*({ID}|{FEATURES})")
 PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
 """The note of a saved head that has the forecast."""
 SCORE_TYPES = {
@@ -213,8 +209,7 @@ def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None
     ending = ".parquet" if find_spec("pyarrow") else ".csv"
     if ending == ".csv" and (scores.kind == "one-vs-one" or scores.features is not None):
         scores = Scores(scores.values, scores.items)
-    columns = tuple(CLASS * bool(RESERVED.fullmatch(item)) + item for item in scores.items)
-    write_score_table(work / f"{name}{ending}", columns, [(ids, scores)], scores.kind)
+    write_score_table(work / f"{name}{ending}", scores.items, [(ids, scores)], scores.kind)
 
 
 def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -> None:
@@ -346,11 +341,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _read_scores(path: Path, score_type: str) -> tuple[list[str], Scores]:
-    ids, scores = replace(open_scores(path), score_type=score_type).read()
-    items = (
-        item.removeprefix(CLASS) if RESERVED.fullmatch(item) else item for item in scores.items
-    )
-    return ids, Scores.from_validated(scores.columns, tuple(items), scores.kind, scores.features)
+    return replace(open_scores(path), score_type=score_type).read()
 
 
 def _read_labels(path: Path) -> NDArray[np.str_] | None:

@@ -102,8 +102,8 @@ def write_scores(
     is_table = target.suffix in TABLE_ENDINGS
     features = features and target.suffix != ".csv"
     plan = plan_scoring(model, seen, preprocessing, features=features)
-    names, kind = plan.classes.names, plan.model.kind
-    require_score_file(target if is_table else target / "part.parquet", names, kind)
+    kind = plan.model.kind
+    require_score_file(target if is_table else target / "part.parquet", kind)
     entries = open_inputs(inputs, plan.model.takes)
     task = partial(_write_scores, plan, batch_size, on_error)
     if is_table:

@@ -8,6 +8,7 @@ most programs write them, are first copied to a temporary file.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from array import array
 from collections import ChainMap
@@ -65,6 +66,9 @@ SCORE_TYPES = (
 """What the numbers in a table may be; with auto, the first rows tell."""
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
+CLASS = "class "
+"""What precedes the name of a class, in tables that we write, if another column has that name."""
+RESERVED = re.compile(f"({CLASS})*({ID}|{FEATURES})")
 RULE = NumberCheck(
     "scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE
 )
@@ -77,7 +81,7 @@ class Header(NamedTuple):
     """What is known of a table before its rows are read.
 
     ``n_features`` is 0 if there are none, as in CSV, and ``n_rows`` None for CSV, where it is only
-    known at the end.
+    known at the end. ``columns`` are those of scores, by their names in the file.
     """
 
     items: tuple[str, ...]
@@ -85,6 +89,7 @@ class Header(NamedTuple):
     has_ids: bool
     n_features: int
     n_rows: int | None
+    columns: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -129,14 +134,14 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number; or ids that occur more than once, after the last row.
         """
-        items, kind, has_ids, n_features, _ = self.header
+        items, kind, has_ids, n_features, _, columns = self.header
         hashes = array("q")
         for batch in self._read_tables(features=features and n_features > 0):
             ids = as_text_array(batch.require_texts(ID)) if has_ids else None
             lists = None
             if features and n_features:
                 lists = as_floats(batch.read_lists(FEATURES, FEATURE_RULE))
-            values = batch.read_numbers(_name_columns(items, kind), RULE)
+            values = batch.read_numbers(columns, RULE)
             yield ids, Scores.from_validated(values, items, kind, lists)
             hashes.extend(map(hash, () if ids is None else ids))
         # Hashes of 8 bytes need less memory than all ids.
@@ -150,8 +155,7 @@ class ScoreTable:
                     seen.add(name)
 
     def _read_tables(self, *, features: bool) -> Iterator[Table]:
-        names = _name_columns(self.header.items, self.header.kind)
-        columns = [*[ID][: self.header.has_ids], *names, *[FEATURES][:features]]
+        columns = [*[ID][: self.header.has_ids], *self.header.columns, *[FEATURES][:features]]
         for path in self.parts:
             yield from read_batches(path, columns, self.batch_rows)
 
@@ -170,10 +174,11 @@ def open_scores(
     Parameters
     ----------
     path : str or Path
-        CSV and Parquet have one column per seen class, named by it, and optionally a column
-        ``id``. A folder of Parquet parts is read as one table. Features, by which labelled
-        examples are compared, are a column ``features`` of lists of numbers in Parquet; CSV has
-        none. Parquet files that `rankshot.recognition.write_scores` wrote may be one-vs-one.
+        CSV and Parquet have one column per seen class, named by it (``class id`` for a class that
+        is called ``id``), and optionally a column ``id``. A folder of Parquet parts is read as one
+        table. Features, by which labelled examples are compared, are a column ``features`` of lists
+        of numbers in Parquet; CSV has none. Parquet files that `rankshot.recognition.write_scores`
+        wrote may be one-vs-one.
     batch_rows : int, optional
         The maximum number of rows in a batch. By default, a batch has about a million scores.
     allow_empty : bool
@@ -232,7 +237,8 @@ def _read_header(path: Path, beside: set[str]) -> Header:
         with closing(iterate_rows(path)) as rows:
             columns, n_rows = next(rows)[1], None if next(rows, None) else 0
         columns = [name for name in columns if name not in beside]
-        return Header(_find_items(columns, path), kind, ID in columns, 0, n_rows)
+        names = _find_columns(columns, path)
+        return Header(_name_classes(names), kind, ID in columns, 0, n_rows, names)
     types = import_pyarrow().types
     with open_parquet(path) as file:
         columns, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
@@ -245,22 +251,30 @@ def _read_header(path: Path, beside: set[str]) -> Header:
                 n_features = found.list_size
             elif types.is_list(found) and n_rows:
                 n_features = len(next(file.iter_batches(1, columns=[FEATURES])).column(0)[0])
-    items = _find_items(
+    names = _find_columns(
         [x for x in columns if x not in beside and (x != FEATURES or not n_features)], path
     )
+    items = _name_classes(names)
     if KIND_KEY.encode() in metadata:
         kind = metadata[KIND_KEY.encode()].decode()
         items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
-    return Header(items, kind, ID in columns, n_features, n_rows)
+    return Header(items, kind, ID in columns, n_features, n_rows, names)
 
 
 def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
     """Names of the columns of scores: classes, or pairs of them."""
-    return [" | ".join(pair) for pair in combinations(items, 2)] if kind == ONE_VS_ONE else items
+    if kind == ONE_VS_ONE:
+        return [" | ".join(pair) for pair in combinations(items, 2)]
+    return [f"{CLASS}{item}" if RESERVED.fullmatch(item) else item for item in items]
 
 
-def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Seen classes: the names of all columns except ``id``."""
+def _name_classes(columns: Iterable[str]) -> tuple[str, ...]:
+    """Names of the classes, as `_name_columns` was given them."""
+    return tuple(name.removeprefix(CLASS) if RESERVED.fullmatch(name) else name for name in columns)
+
+
+def _find_columns(columns: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Names of the columns of seen classes: all columns except ``id``."""
     items = [name for name in columns if name != ID]
     if not items or len(columns) - len(items) > 1:
         rule = f"must be one per seen class, and at most one named {ID!r}: {quote_names(columns)}"
@@ -358,7 +372,7 @@ def read_labelled(given: Any) -> tuple[Any, Any]:
 # -------------------------------------------------------------------- writing
 
 
-def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclass") -> None:
+def require_score_file(path: Path, kind: Kind = "multiclass") -> None:
     """Raise if a file of this name cannot hold such scores."""
     ending = require_ending(path, TABLE_ENDINGS)
     if ending == ".parquet":
@@ -366,10 +380,6 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
     elif kind == ONE_VS_ONE:
         rule = "must end in .parquet: one-vs-one scores have a column per pair"
         raise InputError("path", NO_VALUE, rule, where=str(path))
-    for name in (ID, FEATURES)[: 2 if ending == ".parquet" else 1]:
-        if name in items:
-            rule = "is also the name of another column: rename it"
-            raise InputError("class", name, rule, where=str(path))
 
 
 def write_score_table(
@@ -386,7 +396,7 @@ def write_score_table(
     a Parquet file after the last block.
     """
     path = Path(path)
-    require_score_file(path, items, kind)
+    require_score_file(path, kind)
     n = 0
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
     columns = [ID, *_name_columns(items, kind)]
