@@ -324,12 +324,10 @@ def test_the_rehearsed_classes_depend_on_names_and_seed_alone():
     assert choose_rehearsed(list("abcdef"), 3) == (("b", "d", "f"), ("a", "c", "e"))
 
 
-@pytest.mark.parametrize(("which", "value"), [(13, 13), (0, 0), (["leopart"], "leopart")])
-def test_a_bad_choice_of_rehearsed_classes(which, value):
-    with refuses("which", value):
-        choose_rehearsed(ITEMS, which)
-    with refuses("which", 1):
-        choose_rehearsed(["a", "b"], 1)
+@pytest.mark.parametrize(("classes", "number"), [(ITEMS, 13), (ITEMS, 0), (["a", "b"], 1)])
+def test_a_bad_number_of_rehearsed_classes(classes, number):
+    with refuses("number", number):
+        choose_rehearsed(classes, number)
 
 
 def test_a_remark_after_a_comma_is_no_name():

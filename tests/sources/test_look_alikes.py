@@ -175,7 +175,7 @@ def test_the_hint_names_the_function_and_the_source():
     [note] = rank_names(["okapi"], ANIMALS).notes
     assert "make_prompts" in note
     assert "llm:MODEL" in note
-    assert choose_source(ANIMALS).reason == note
+    assert choose_source(ANIMALS) == ("look-alikes", note)
 
 
 def test_the_answers_of_a_user_come_first(tmp_path):

@@ -8,7 +8,6 @@ from .corpus import Corpus as Corpus, read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .look_alikes import LookAlikes as LookAlikes, NamedRankings as NamedRankings
 from .named_rankings import (
-    DefaultSource as DefaultSource,
     choose_source as choose_source,
     compare_as as compare_as,
     rank_names as rank_names,

@@ -362,20 +362,18 @@ class AnswerLog:
         self.path = None if path is None else Path(path)
         self._rankings: dict[bytes, list[str]] = {}
         self._lock = Lock()
-        self._tail = b""
+        self._size = 0
+        """The length of the complete lines."""
         if self.path is not None:
             require_ending(self.path, (".jsonl",))
             if self.path.exists():
                 self._read(self.path)
 
     def __enter__(self) -> Self:
-        """Open the file, and complete its last line, or drop it."""
+        """Open the file, and drop an incomplete last line."""
         if self.path is not None:
             self._file = self.path.open("ab", buffering=0)
-            if self._tail and _parse_record(self._tail) is None:
-                self._file.truncate(self._file.tell() - len(self._tail))
-            elif self._tail:
-                self._file.write(b"\n")
+            self._file.truncate(self._size)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -399,25 +397,22 @@ class AnswerLog:
             append_line(self._file, line, self.path)
 
     def _read(self, path: Path) -> None:
-        *lines, self._tail = path.read_bytes().split(b"\n")
-        is_partial = self._tail[: len(LINE_START)] == LINE_START[: len(self._tail)]
-        for number, line in enumerate([*lines, self._tail], 1):
-            record = _parse_record(line)
-            # Rankings from other sources, without items, may be in the same file.
-            if record is not None and "items" in record:
-                self._rankings.setdefault(_fingerprint(record), record["ranking"])
-            elif record is None and line.strip() and not (number > len(lines) and is_partial):
+        *lines, tail = path.read_bytes().split(b"\n")
+        self._size = sum(len(line) + 1 for line in lines)
+        # What is incomplete must be the beginning of our own line, or the file is something else.
+        is_ours = tail[: len(LINE_START)] == LINE_START[: len(tail)]
+        for number, line in enumerate(lines if is_ours else [*lines, tail], 1):
+            try:
+                record = json.loads(line) if line.strip() else {"ranking": []}
+                ranking = record["ranking"]
+            except (ValueError, LookupError, TypeError, RecursionError):
+                ranking = None
+            if type(ranking) is not list:
                 written, where = line.decode(errors="replace"), f"{path}, line {number}"
                 raise InputError("log", written, "must be an answer log", where=where)
-
-
-def _parse_record(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line, or None if it has no ranking."""
-    try:
-        record = json.loads(line)
-        return record if type(record["ranking"]) is list else None
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
+            # Rankings from other sources, without items, may be in the same file.
+            if "items" in record:
+                self._rankings.setdefault(_fingerprint(record), ranking)
 
 
 def write_prompt(question: Mapping[str, Any]) -> str:

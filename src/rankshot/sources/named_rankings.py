@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -91,29 +91,11 @@ def parse_source(text: str) -> tuple[str, str]:
     return name, detail
 
 
-class DefaultSource(NamedTuple):
-    """The source for names, if the user names none, and the line that says why.
-
-    Attributes
-    ----------
-    text : str
-        The source as it is named on the command line, such as ``"look-alikes"``.
-    reason : str
-        One line that says what is used, why, and what would be better.
-
-    Examples
-    --------
-    >>> from rankshot.sources import choose_source
-    >>> choose_source(["zebra", "grey wolf", "bus"]).reason.partition(";")[0]
-    'rankings: from the built-in dictionary of look-alikes'
-    """
-
-    text: str
-    reason: str
-
-
-def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
+def choose_source(items: Iterable[object] | ClassLabels) -> tuple[str, str]:
     """Choose between the dictionaries and WordNet by the names of the seen classes.
+
+    Returns the source as it is named on the command line, and one line that says what is used, why,
+    and what would be better.
 
     Parameters
     ----------
@@ -123,11 +105,12 @@ def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
     Examples
     --------
     >>> from rankshot.sources import choose_source
-    >>> choose_source(["zebra", "grey wolf", "bus"]).text
-    'look-alikes'
-    >>> choose_source(["door_knock", "siren", "sneezing"]).text
+    >>> source, reason = choose_source(["zebra", "grey wolf", "bus"])
+    >>> source, reason.partition(";")[0]
+    ('look-alikes', 'rankings: from the built-in dictionary of look-alikes')
+    >>> choose_source(["door_knock", "siren", "sneezing"])[0]
     'look-alikes:sounds'
-    >>> choose_source(["book_flight", "pay_bill", "alarm"]).text
+    >>> choose_source(["book_flight", "pay_bill", "alarm"])[0]
     'wordnet'
     """
     labels = _as_labels(items)
@@ -135,13 +118,13 @@ def choose_source(items: Iterable[object] | ClassLabels) -> DefaultSource:
     if seen.known_share >= FEWEST_KNOWN:
         reason = f"rankings: from the built-in dictionary of {seen.dictionary.source}; {BETTER}"
         is_sounds = seen.dictionary.kind == "sounds"
-        return DefaultSource(f"{LOOK_ALIKES}:sounds" if is_sounds else LOOK_ALIKES, reason)
+        return f"{LOOK_ALIKES}:sounds" if is_sounds else LOOK_ALIKES, reason
     known = round(seen.known_share * len(labels))
     reason = (
         f"rankings: from WordNet, as only {known:,} of {len(labels):,} seen classes are in the "
         f"dictionary (not {quote_names(seen.uncertain, 3)}); {BETTER}"
     )
-    return DefaultSource(WORDNET, reason)
+    return WORDNET, reason
 
 
 def rank_names(
@@ -190,12 +173,12 @@ def rank_names(
     found = [_rank(each, names, labels, look_up, k) for each in chosen]
     open_names = _list_unranked(names, found)
     if open_names and all(str(each).partition(":")[0] == ANSWERS for each in chosen):
-        default = choose_source(labels)
+        default, reason = choose_source(labels)
         answered = f"no answer for {quote_names(open_names)}; " if chosen else ""
-        found.append((None, [answered + default.reason]))
-        found.append(_rank(default.text, open_names, labels, look_up, k))
+        found.append((None, [answered + reason]))
+        found.append(_rank(default, open_names, labels, look_up, k))
         listed = tuple(name for name in open_names if name not in _list_unranked(names, found))
-        if compare and listed and default.text != WORDNET:
+        if compare and listed and default != WORDNET:
             # It has no weight unless the rehearsal gives it one: its notes would only distract.
             found.append((_rank(WORDNET, listed, labels, look_up, k)[0], []))
     unknown = _list_unranked(names, found)

@@ -455,7 +455,7 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
 
 
 def choose_rehearsed(
-    classes: Iterable[object], which: int | Iterable[object], seed: int = 0
+    classes: Iterable[object], number: int, seed: int = 0
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Choose seen classes to hold out, and return them and the others.
 
@@ -467,8 +467,8 @@ def choose_rehearsed(
     ----------
     classes : iterable of names
         The seen classes.
-    which : int or iterable of names
-        The number of classes to hold out, or their names.
+    number : int
+        How many of them to hold out.
     seed : int
         The seed of the random choice.
 
@@ -477,23 +477,15 @@ def choose_rehearsed(
     >>> from rankshot.sources import choose_rehearsed
     >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], 2)
     (('seal', 'bus'), ('tiger', 'wolf', 'tram'))
-    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], ["bus"])
-    (('bus',), ('tiger', 'wolf', 'seal', 'tram'))
     """
     names = as_names(classes, "classes")
-    if isinstance(which, Iterable):
-        chosen = set(as_names(which, "which"))
-        if odd := sorted(chosen - set(names)):
-            raise InputError("which", odd[0], f"is not a seen class{suggest_name(odd[0], names)}")
-        number = len(chosen)
-    else:
-        number = require_whole_number("which", which)
-        seed = require_whole_number("seed", seed, least=0)
-        chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
+    number = require_whole_number("number", number)
+    seed = require_whole_number("seed", seed, least=0)
     if number > len(names) - FEWEST_RANKED:
         problem = f"leaves too few of {len(names)} seen classes to be ranked"
         hint = "hold out a third of them, and at least 5 where possible"
-        raise InputError("which", number, problem, hint=hint)
+        raise InputError("number", number, problem, hint=hint)
+    chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
     return (
         tuple(name for name in names if name in chosen),
         tuple(name for name in names if name not in chosen),
