@@ -45,7 +45,7 @@ def subsets(
     theirs, params = measure_time(lambda: peer(1000, data))
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-5
     return Result(
-        f"Plackett-Luce MLE, {n:,} {what} of 1,000", f"choix.{peer.__name__}", ours, theirs, 5
+        f"Plackett-Luce MLE, {n:,} {what} of 1,000", f"choix.{peer.__name__}", ours, theirs, 2
     )
 
 

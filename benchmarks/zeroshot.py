@@ -271,7 +271,7 @@ def fit_every_item(rankings: rs.Rankings) -> np.ndarray:
     likelihood = Likelihood(rankings)
     found = maximize(
         likelihood.evaluate,
-        lambda theta: likelihood.curvature(theta).toarray(),
+        likelihood.information,
         np.zeros(rankings.n_items),
         ridge=0.01,
         invariant=np.ones(rankings.n_items),

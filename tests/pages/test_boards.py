@@ -9,7 +9,6 @@ from html_walker import HOSTILE, Walker, check_accessible, check_self_contained
 
 import rankshot as rs
 from rankshot.leaderboards import rater_agreement, render_board
-from rankshot.leaderboards.page import find_preliminary
 
 pytest.importorskip("jinja2")
 
@@ -109,17 +108,6 @@ def test_raters_of_longer_rankings_have_a_page():
     page = render_board(rs.leaderboard(votes))
     check_self_contained(page, has_script=True)
     assert 'id="judges">[]<' in page
-
-
-def test_items_are_preliminary_by_the_width_of_their_intervals(rng):
-    votes = draw(rng, 2 * rng.normal(size=8), 4000)
-    few = rs.Rankings.from_pairs(
-        ["new", votes.items[0], "new"] * 4, [votes.items[0], "new", votes.items[1]] * 4
-    )
-    items = (*votes.items, "new")
-    both = rs.Rankings.concatenate([votes.change_items(items), few.change_items(items)])
-    board = rs.leaderboard(both, min_votes=0)
-    assert [board.items[i] for i in np.flatnonzero(find_preliminary(board))] == ["new"]
 
 
 def test_warnings_stand_on_the_page_and_in_the_numbers(rng):

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from brute import plackett_luce as brute_probability
 from hypothesis import event, given, settings, strategies as st
-from scipy.sparse import issparse
 
 import rankshot as rs
 from peak_memory import peak_of
 from random_rankings import rankings_of
 from rankshot.ranking.matrices import ABSENT, alike_items, levels
-from rankshot.ranking.models import plackett_luce, plackett_luce_stages
+from rankshot.ranking.models import plackett_luce_stages
 from rankshot.ranking.models.information import require_estimable
 from rankshot.ranking.models.plackett_luce import Likelihood
 from refusals import refuses
@@ -56,9 +55,6 @@ def test_the_value_is_the_brute_force_likelihood_and_the_others_are_its_derivati
     bends = np.array([(gradient(theta + s) - gradient(theta - s)) / (2 * h) for s in steps])
     information = likelihood.information(theta)
     assert information == pytest.approx(-bends, abs=1e-6)
-    curvature = likelihood.curvature(theta)
-    assert curvature @ theta == pytest.approx(information @ theta, abs=1e-10)
-    assert curvature.diagonal() == pytest.approx(np.diag(information), abs=1e-10)
 
 
 @pytest.mark.parametrize("scale", [0.5, 8.0, 40.0])
@@ -79,46 +75,6 @@ def test_both_layouts_agree_where_listed_items_have_nearly_all_worth(
     )
     split = [part.complete for block in listed._blocks for part in block.split(theta)]
     assert split == {0.5: [False], 8.0: [True, False], 40.0: [True, False]}[scale]
-
-
-# ---- Which way a fit goes: dense or sparse, by a factor or by conjugate gradients
-
-
-def draw_subsets(rng, n, k, C, ties=False):
-    """Subset rankings of k of C items; ``ties`` joins the first two items of every other one."""
-    lists = np.array([rng.choice(C, k, replace=False) for _ in range(n)])
-    orders = [
-        [row[:2], *row[2:]] if ties and i % 2 else row for i, row in enumerate(lists.tolist())
-    ]
-    return rs.Rankings.from_orders(orders, items=range(C), kind="subset", weights=rng.random(n) + 1)
-
-
-@pytest.mark.parametrize("kind", ["pairs", "tied subsets", "top", "cut ties"])
-def test_newton_with_a_factor_and_by_conjugate_gradients_agree(rng, monkeypatch, kind):
-    """60 items: on both sides of the size from which matrices are sparse."""
-    rankings = {
-        "pairs": lambda: draw_subsets(rng, 400, 2, 60),
-        "tied subsets": lambda: draw_subsets(rng, 200, 5, 60, ties=True),
-        "top": lambda: rs.Rankings.from_item_numbers(
-            np.argsort(rng.random((200, 60)), axis=1)[:, :5], items=range(60)
-        ),
-        "cut ties": lambda: rs.Rankings.from_orders(
-            [[int(row[0]), row[1:4].tolist()] for row in np.argsort(rng.random((100, 60)), axis=1)],
-            items=range(60),
-        ).top(2),
-    }[kind]()
-    dense = rs.PlackettLuce(regularization=0.1).fit(rankings)
-    theta = rng.normal(size=60)
-    information = Likelihood(rankings).information(theta)
-    monkeypatch.setattr(plackett_luce, "SMALL", 8)
-    monkeypatch.setattr(plackett_luce, "SMALL", 8)
-    sparse = rs.PlackettLuce(regularization=0.1).fit(rankings)
-    assert sparse.log_worths_ == pytest.approx(dense.log_worths_, abs=1e-6)
-    assert sparse.log_likelihood_ == pytest.approx(dense.log_likelihood_, rel=1e-10)
-    curvature = Likelihood(rankings).curvature(theta)
-    assert issparse(curvature.pairs) == (kind == "pairs")
-    assert curvature.toarray() == pytest.approx(information, rel=1e-9, abs=1e-10)
-    assert curvature @ theta == pytest.approx(information @ theta, rel=1e-9, abs=1e-9)
 
 
 def test_a_long_chain_of_comparisons_has_its_exact_answer(rng):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from math import isfinite
 from typing import Any
 
@@ -479,21 +478,6 @@ class Leaderboard:
             lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
         notes = [*self.iterate_notes(), str(self.reading or "")]
         return "\n".join([*lines, *(f"  {note}" for note in notes if note)])
-
-    def _repr_html_(self) -> str:
-        """Return the table as HTML, for notebooks."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-            for row in self.iterate_rows(5 * ROWS_SHOWN)
-        )
-        told = [
-            *self.warnings,
-            *self.iterate_notes(),
-            *([str(self.reading)] if self.reading else []),
-        ]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in told)
-        return f"<p>{escape(self.summary)}</p><table><tr>{head}</tr>{body}</table>{notes}"
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.core import open_csv_writer
 from rankshot.core.errors import format_count
@@ -196,21 +195,7 @@ def _explain(board: Leaderboard) -> list[str]:
     ranks = board.rank_intervals
     if np.any((ranks[:, 1] < len(board)) & ~board.clearly_better.any(axis=1)):
         lines[-1] += ", for each item alone: so an item that is not last can be better than nobody"
-    if find_preliminary(board).any():
-        lines.append("Grey items are preliminary: their intervals are wide, or hold all ratings")
     return [f"{line}." for line in [*lines, looks]]
-
-
-def find_preliminary(board: Leaderboard) -> NDArray[np.bool_]:
-    """Return which items have intervals that are too wide to say much."""
-    low, high = board.comparison_intervals.T
-    ranks = board.rank_intervals
-    width = np.where(np.isfinite(high - low), high - low, np.nan)
-    usual = np.nanmedian(width) if np.isfinite(width).any() else np.inf
-    spans_all = (low <= board.log_worths.min()) & (high >= board.log_worths.max())
-    is_wide = np.nan_to_num(width) > 2 * usual
-    # An item whose rank is known is not preliminary, however far ahead it is.
-    return np.asarray((is_wide | (spans_all & (len(board) > 2))) & (ranks[:, 0] < ranks[:, 1]))
 
 
 def _format_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
@@ -222,9 +207,8 @@ def _format_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
     least, most = ends[:, 2].min() - margin, ends[:, 2].max() + margin
     bars = 100 * (np.clip(ends, least, most) - least) / ((most - least) or 1.0)
     better = [_name([board.items[j] for j in np.flatnonzero(x)], "and") for x in clear]
-    grey = find_preliminary(board).tolist()
-    cells = zip(rows, board.iterate_rows(), grey, better, bars.tolist(), strict=True)
-    return [(*four, *bar) for *four, bar in cells]
+    cells = zip(rows, board.iterate_rows(), better, bars.tolist(), strict=True)
+    return [(*three, *bar) for *three, bar in cells]
 
 
 def _count_by_judge(board: Leaderboard) -> list[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""How much raters agree, with a test and an interval."""
+"""How much raters agree, with a test."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, stdtrit
+from scipy.special import chdtrc
 
 from rankshot.core.errors import NO_VALUE, InputError
-from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
+from rankshot.core.validation import Seed, require_generator, require_whole_number
 from rankshot.ranking.rankings import Rankings, require_one_subject
-from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
+from rankshot.ranking.rater_agreement import arrange_blocks, deviations, prepare_raters
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_CELLS = 20_000_000
 """Permutations draw at most this many numbers; for more raters, the chi-square test holds."""
-SMALLEST = 1e-12
-"""Less than this is missing to full agreement by rounding."""
-MOST_PARTS = 100
-"""The jackknife leaves out one rater at a time, or one of this many parts of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """The agreement of raters: Kendall's W with its interval and a test.
+    """The agreement of raters: Kendall's W with a test.
 
     `summarize` tells who disagrees.
 
@@ -34,11 +30,6 @@ class Agreement:
     ----------
     concordance : float
         Kendall's W, as `concordance` returns it.
-    interval : tuple of float
-        The confidence interval of W for the same number of other raters, from a jackknife over
-        raters.
-    level : float
-        The confidence level of the interval.
     chance : float
         The expected W if raters are unrelated.
     chi_square, degrees : float, int
@@ -59,12 +50,10 @@ class Agreement:
     ...     raters=["ann", "bob", "cy", "dan"])
     >>> found = rs.agreement(votes, random_state=0)
     >>> found
-    W = 0.50 (95% interval 0.00 to 0.97; 0.25 by chance), p = 0.093 by permutation
+    W = 0.50 (0.25 by chance), p = 0.093 by permutation
     """
 
     concordance: float
-    interval: tuple[float, float]
-    level: float
     chance: float
     chi_square: float
     degrees: int
@@ -72,16 +61,13 @@ class Agreement:
     method: str
 
     def __repr__(self) -> str:
-        low, high = self.interval
         return (
-            f"W = {self.concordance:.2f} ({100 * self.level:g}% interval {low:.2f} to {high:.2f}; "
-            f"{self.chance:.2f} by chance), p = {self.p_value:.2g} by {self.method}"
+            f"W = {self.concordance:.2f} ({self.chance:.2f} by chance), "
+            f"p = {self.p_value:.2g} by {self.method}"
         )
 
 
-def agreement(
-    rankings: Rankings, *, level: float = 0.95, n_resamples: int = 1999, random_state: Seed = 0
-) -> Agreement:
+def agreement(rankings: Rankings, *, n_resamples: int = 1999, random_state: Seed = 0) -> Agreement:
     """Measure how much raters agree, and test whether they agree more than by chance.
 
     Parameters
@@ -89,8 +75,6 @@ def agreement(
     rankings : Rankings
         All rankings by one rater are combined into one; a ranking without a rater and with weight
         w counts as w raters.
-    level : float
-        The confidence level of the interval.
     n_resamples : int
         The number of random permutations of each rater's items. If a rater ranked several
         different sets of items, the order is either kept or reversed.
@@ -106,7 +90,6 @@ def agreement(
     >>> found.concordance, round(found.chi_square, 6), found.degrees, found.p_value < 0.05
     (1.0, 12.0, 6, True)
     """
-    require_number("level", level, above=0, below=1)
     require_whole_number("n_resamples", n_resamples)
     rng = require_generator(random_state)
     rankings = require_one_subject(rankings)
@@ -126,9 +109,13 @@ def agreement(
         p_value = (1 + int((drawn_statistics >= statistic * (1 - 1e-9)).sum())) / (1 + n_resamples)
     else:
         p_value = float(chdtrc(degrees, statistic))
-    W, chance, interval = _jackknife(units, blocks, level, rng)
+    metric = np.eye(len(totals)) if blocks.metric is None else blocks.metric
+    W = chance = 1.0
+    if most := blocks.find_most(units.rankings):
+        W = min(float(blocks.measure(totals)) / most, 1.0)
+        chance = float(np.sum(metric * covariance)) / most
     method = "permutation" if few else "chi-square"
-    return Agreement(W, interval, level, chance, statistic, degrees, p_value, method)
+    return Agreement(W, chance, statistic, degrees, p_value, method)
 
 
 # ---- Raters
@@ -196,54 +183,3 @@ def _find_units(rankings: Rankings) -> _Units:
     one_set = np.ones(n, bool)
     one_set[unit[rankings.n_compared < compared.sum(axis=1)[unit]]] = False
     return _Units(rankings, unit, table, compared, one_set)
-
-
-# ---- The interval of W
-#
-# With E the expected squared length of the totals of unrelated raters, (AᵀMA - E) / (most - E) is
-# 0 for these and 1 for full agreement, whatever the number of raters: for complete rankings, it
-# is the mean correlation of two raters. So its error is that of a mean over raters.
-
-
-def _jackknife(
-    units: _Units, blocks: Blocks, level: float, rng: np.random.Generator
-) -> tuple[float, float, tuple[float, float]]:
-    """W, that of unrelated raters, and the interval of W."""
-    n = units.rankings.n_items
-    own = _expect_own(units, np.eye(n) if blocks.metric is None else blocks.metric)
-    most = blocks.find_most(units.rankings)
-    if not most:
-        return 1.0, 1.0, (1.0, 1.0)
-    n = len(units.deviations)
-    n_parts = min(n, MOST_PARTS)
-    part = rng.permutation(n) % n_parts
-    shares = np.empty(n_parts)
-    for number in range(n_parts):
-        rest = part != number
-        expected, largest = own[rest].sum(), blocks.find_most(units.rankings[rest[units.unit]])
-        length = float(blocks.measure(units.deviations[rest].sum(axis=0)))
-        # Some raters may be unable to disagree with one another, whatever their orders.
-        room = largest - expected
-        shares[number] = (length - expected) / room if n > 2 and room > 0 else np.nan
-    W = min(float(blocks.measure(units.deviations.sum(axis=0))) / most, 1.0)
-    chance = float(own.sum()) / most
-    if W > 1 - SMALLEST:
-        # Of n raters who all agree: a share q who do not leaves them with (1 - q)^n, and the mean
-        # correlation of two raters with (1 - q)².
-        return W, chance, (chance + (1 - chance) * (1 - level) ** (2 / n), 1.0)
-    # The logarithm of what is missing to full agreement is closer to normal.
-    logs = np.log(np.maximum(1 - shares, SMALLEST))
-    error = float(np.sqrt((n_parts - 1) * np.var(logs)))
-    if not np.isfinite(error):
-        return W, chance, (0.0, 1.0)
-    factor = float(np.exp(stdtrit(n_parts - 1, (1 + level) / 2) * error))
-    return W, chance, (max(1 - (1 - W) * factor, 0.0), 1 - (1 - W) / factor)
-
-
-def _expect_own(units: _Units, metric: Floats) -> Floats:
-    """Expected rᵀMr of each rater over all permutations of the own items."""
-    size, compared = units.compared.sum(axis=1), units.compared.astype(float)
-    squares = (units.deviations**2).sum(axis=1)
-    within = compared @ np.diag(metric) - np.sum(compared @ metric * compared, axis=1) / size
-    own = np.sum(units.deviations @ metric * units.deviations, axis=1)
-    return np.asarray(np.where(units.one_set, squares * within / np.maximum(size - 1, 1), own))

@@ -15,19 +15,16 @@ those that list a,
 
     B_ab = v_a v_b (E - d_a - d_b + Σ (R - r of the later one)),
 
-where the last sum is over the rankings that list both: a sparse matrix, if rankings are short.
+where the last sum is over the rankings that list both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
 from scipy.special import wrightomega
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
@@ -275,7 +272,7 @@ def maximize_likelihood(
     """
     return maximize(
         likelihood.evaluate,
-        likelihood.information if start.size <= SMALL else likelihood.curvature,
+        likelihood.information,
         start,
         ridge=penalty,
         invariant=np.ones_like(start),
@@ -315,77 +312,18 @@ def first_items(times: Floats, k: int) -> NDArray[np.intp]:
 
 # ---- The log-likelihood
 
-SMALL = 256
-"""Matrices of up to this many classes are dense."""
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
-SPARSE_PART = 4
-"""Larger ones are sparse if rankings list less than one in this many pairs of classes."""
 
 
-@dataclass(frozen=True)
-class Curvature:
-    """Minus the second derivatives of a log-likelihood at some log-worths.
+def sum_information(blocks: list[Block], counts: NDArray[np.int64], theta: Floats) -> Floats:
+    """Minus the second derivatives of the log-likelihood of some blocks.
 
-    Off the diagonal the matrix is minus B = E v vᵀ + v yᵀ + y vᵀ + P; its rows add up to zero.
-
-    Attributes
-    ----------
-    worths : ndarray of shape (C,)
-        v, by class.
-    everywhere : float
-        E.
-    left_out : ndarray of shape (C,)
-        y.
-    pairs : ndarray or sparse array of shape (C, C)
-        P.
+    Off the diagonal it is minus B = E v vᵀ + v yᵀ + y vᵀ + P; its rows add up to zero.
     """
-
-    worths: Floats
-    everywhere: float
-    left_out: Floats
-    pairs: Floats | csr_array
-
-    def toarray(self) -> Floats:
-        """Matrix."""
-        pairs = self.pairs if isinstance(self.pairs, np.ndarray) else self.pairs.toarray()
-        crossed = np.outer(self.worths, self._beside)
-        both = pairs + crossed + crossed.T
-        np.fill_diagonal(both, 0.0)
-        return np.asarray(np.diag(both.sum(axis=1)) - both)
-
-    def diagonal(self) -> Floats:
-        """Diagonal of the matrix."""
-        own = self.pairs.diagonal() + 2 * self.worths * self._beside
-        return np.asarray(self._row_sums - own)
-
-    def __matmul__(self, vector: Floats) -> Floats:
-        """Product of the matrix and a vector."""
-        return np.asarray(self._row_sums * vector - self._multiply(vector))
-
-    @cached_property
-    def _beside(self) -> Floats:
-        """The u in B = P + v uᵀ + u vᵀ."""
-        return self.left_out + self.everywhere / 2 * self.worths
-
-    @cached_property
-    def _row_sums(self) -> Floats:
-        return self._multiply(np.ones_like(self.worths))
-
-    def _multiply(self, vector: Floats) -> Floats:
-        """B times a vector."""
-        product = self.pairs @ vector
-        product += self.worths * (self._beside @ vector)
-        product += self._beside * (self.worths @ vector)
-        return np.asarray(product)
-
-
-def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats) -> Curvature:
-    """Curvature of the log-likelihood of some blocks."""
     C = len(theta)
     worths: Floats = np.asarray(counts * np.exp(theta), np.float64)
-    everywhere, left_out = 0.0, np.zeros(C + 1)
-    table = _PairTable(C, is_dense=C <= SMALL or any(block.complete for block in blocks))
+    everywhere, left_out, table = 0.0, np.zeros(C + 1), _PairTable(C)
     for block in blocks:
         sums = block.sum_up(theta)
         rate = _sum_choices(block, sums, table, left_out)
@@ -393,31 +331,33 @@ def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats)
             table.half[:-1, :-1] += _sum_complete(block, rate) * worths[:, None] * worths
         else:
             everywhere += _sum_listed(block, sums.worths, rate, table, left_out)
-    return Curvature(worths, everywhere, left_out[:C], table.total())
+    crossed = np.outer(worths, left_out[:C] + everywhere / 2 * worths)
+    both = table.total() + crossed + crossed.T
+    np.fill_diagonal(both, 0.0)
+    return np.asarray(np.diag(both.sum(axis=1)) - both)
 
 
 class _PairTable:
-    """Sums of numbers of pairs of classes: a sparse matrix while it is large and sparse.
+    """Sums of numbers of pairs of classes.
 
     Numbers are collected, and added up whenever there are many, so that they fill no memory.
     """
 
-    def __init__(self, n_classes: int, *, is_dense: bool) -> None:
+    def __init__(self, n_classes: int) -> None:
         # C, which is not a class, is left out in the end.
-        self._shape = n_classes + 1, n_classes + 1
-        self.half: Any = np.zeros(self._shape) if is_dense else csr_array(self._shape)
-        self._waiting: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = []
+        self.half = np.zeros((n_classes + 1, n_classes + 1))
+        self._waiting: list[tuple[NDArray[np.intp], Floats]] = []
         self._n_waiting = 0
 
     def add(self, first: NDArray[np.intp], second: NDArray[np.intp], values: Floats) -> None:
         """Add to the numbers of some pairs, in either order, as many as there are values."""
-        first, second = (np.broadcast_to(x, values.shape).ravel() for x in (first, second))
-        self._waiting.append((first, second, values.ravel()))
+        cells = np.broadcast_to(first * len(self.half) + second, values.shape)
+        self._waiting.append((cells.ravel(), values.ravel()))
         self._n_waiting += values.size
-        if self._n_waiting > BLOCK_CELLS // 4:
+        if self._n_waiting > max(self.half.size, BLOCK_CELLS // 4):
             self._add_up()
 
-    def total(self) -> Floats | csr_array:
+    def total(self) -> Floats:
         """Sums."""
         if self._waiting:
             self._add_up()
@@ -425,16 +365,9 @@ class _PairTable:
         return half + half.T
 
     def _add_up(self) -> None:
-        first, second, values = (np.concatenate(x) for x in zip(*self._waiting, strict=True))
+        cells, values = (np.concatenate(x) for x in zip(*self._waiting, strict=True))
         self._waiting, self._n_waiting = [], 0
-        n = self._shape[0]
-        if isinstance(self.half, np.ndarray):
-            self.half += np.bincount(first * n + second, values, n * n).reshape(n, n)
-            return
-        self.half = self.half + coo_array((values, (first, second)), self._shape).tocsr()
-        # Each pair is there once, and twice in the sum.
-        if 2 * self.half.nnz > n * n // SPARSE_PART:
-            self.half = self.half.toarray()
+        self.half += np.bincount(cells, values, self.half.size).reshape(self.half.shape)
 
 
 def _sum_choices(block: Block, sums: BlockSums, table: _PairTable, left_out: Floats) -> Floats:
@@ -525,14 +458,10 @@ class Likelihood:
             expected += chosen
         return value, expected
 
-    def curvature(self, theta: Floats) -> Curvature:
-        """Minus the second derivatives, as a matrix that need not be dense."""
-        theta = theta - theta.max()
-        return sum_curvature(self._split(theta), self.counts, theta)
-
     def information(self, theta: Floats) -> Floats:
         """Minus the matrix of second derivatives."""
-        return self.curvature(theta).toarray()
+        theta = theta - theta.max()
+        return sum_information(self._split(theta), self.counts, theta)
 
     def evaluate(self, theta: Floats) -> Point:
         """Log-likelihood and its gradient."""
