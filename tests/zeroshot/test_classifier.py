@@ -129,6 +129,12 @@ def test_refused(parameter):
         zero_shot(**WRONG[parameter]).fit(X, Y)
 
 
+def test_examples_are_a_pair():
+    for examples in ([X_NEW, Y_NEW], (X_NEW, Y_NEW, None), (X_NEW, None), (X_NEW, Y_NEW[1:])):
+        with refuses("examples"):
+            zero_shot().fit(examples=examples)
+
+
 def test_classes_that_cannot_be_distinguished_are_named():
     same = {"cat": ["tiger", "bus"], "lion": ["tiger", "bus"], "dog": ["oak"]}
     with pytest.warns(UserWarning, match="'cat', 'lion' cannot be distinguished"):

@@ -4,12 +4,13 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import zscore
 
 import rankshot as rs
 from exact import by_pair
 from rankshot import RankshotError
 from rankshot.zeroshot.files.score_tables import as_scores
-from rankshot.zeroshot.scores import LEAST_PROBABILITY
+from rankshot.zeroshot.scores import LEAST_PROBABILITY, standardize_rows
 from refusals import refuses
 
 ITEMS = ("a", "b", "c", "d")
@@ -30,6 +31,12 @@ def test_types_of_numbers():
         scores = rs.Scores(np.array([[1, 0, 1]]).astype(given), ABC)
         assert scores.values.dtype == np.dtype(dtype)
         assert scores.values.tolist() == [[1.0, 0.0, 1.0]]
+
+
+def test_single_precision_is_standardised_in_double_precision(rng):
+    values = rng.normal(50, 1e-3, size=(4, 9)).astype(np.float32)
+    expected = zscore(values.astype(np.float64), axis=1)
+    np.testing.assert_allclose(standardize_rows(values), expected, rtol=1e-9)
 
 
 class Tensor:

@@ -207,16 +207,13 @@ class WeightedMean(Predictor, BaseEstimator):
             All scores to be classified must have evidence of the same model.
         """
         self.require_parameters()
-        if isinstance(rankings, Mapping):
-            tables = *(read_labelled(given)[0] for given in (reference, examples)), evidence
-            items = next((table.items for table in tables if isinstance(table, Scores)), None)
-            rankings = as_rankings(rankings, items)
-        lists = as_rankings(rankings)
+        usual, few = read_labelled(reference)[0], read_labelled(examples)
+        tables = usual, evidence, few[0]
+        items = next((table.items for table in tables if isinstance(table, Scores)), None)
+        lists = as_rankings(rankings, items)
         seen = lists.items
-        labelled = None
-        if examples is not None:
-            labelled = as_examples(examples, seen, lists.target_names)
-        table = None if reference is None else as_reference(reference, seen)
+        labelled = None if examples is None else as_examples(few, seen, lists.target_names)
+        table = None if usual is None else as_reference(usual, seen)
         names = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*lists.target_names, *names])
         self._fit_rankings(lists, table)
@@ -380,9 +377,9 @@ def unit_rows(weights: Doubles) -> Doubles:
 # ---- The reference
 
 
-def as_reference(reference: Scores | ArrayLike | Labelled, items: tuple[str, ...]) -> Scores:
-    """The scores of a reference, of enough inputs, in main memory; labels are left out."""
-    table = as_scores(read_labelled(reference)[0], items)
+def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
+    """The scores of a reference, of enough inputs, in main memory."""
+    table = as_scores(reference, items)
     if len(table) < LEAST_INPUTS:
         raise InputError(
             "reference",

@@ -4,11 +4,9 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 import rankshot as rs
 from exact import by_pair, mean_distance
-from peak_memory import peak_of
 from rankshot.zeroshot.paper.ranking_methods import score_by_pair_wins
 from refusals import refuses
 
@@ -55,19 +53,6 @@ def test_subset_rankings_are_refused():
     rankings = rs.Rankings.from_orders([list("bdc")], items=ITEMS, targets=["u"], kind="subset")
     with refuses("rankings", "subset"):
         rs.zeroshot.paper.DeterministicRanking().fit(rankings)
-
-
-def test_many_items_need_no_table_of_pairs(rng):
-    """2,000 items: a table of their pairs would have 32 MB for each input."""
-    similarity = rng.integers(0, 50, (5, 2000)).astype(float)
-    rankings = rs.Rankings.from_scores(similarity, items=range(2000), targets=list("uvwxy"))
-    head = rs.zeroshot.paper.DeterministicRanking().fit(rankings)
-    scores = rng.normal(size=(40, 2000)).astype(np.float32)
-    peak, proba = peak_of(lambda: head.predict_proba(scores))
-    assert peak < 20e6
-    ranked = rs.Rankings.from_scores(scores[:4], items=range(2000))
-    d = rs.ranking.mean_kendall_distance(ranked, head.consensus_, k=10)
-    np.testing.assert_allclose(proba[:4], softmax(-d, axis=1), rtol=1e-4, atol=1e-30)
 
 
 def test_votes_then_sums_order_the_classes(rng):

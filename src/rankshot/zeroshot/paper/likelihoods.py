@@ -41,7 +41,7 @@ MAX_RANKINGS = 20_000
 """Up to this number of rankings, the sum over rankings is computed by enumeration."""
 
 
-def log_prob_given_scores(rankings: Rankings, table: Scores, decay: float = 0.0) -> Doubles:
+def log_prob_given_scores(rankings: Rankings, table: Scores, decay: float) -> Doubles:
     """Log P(π|x), up to a constant of each input: one row per input, one column per ranking.
 
     By scores of classes, rankings of different lengths can be compared: each is divided by its
