@@ -87,8 +87,29 @@ def test_a_fitted_classifier_is_used_as_it_is_and_its_inputs_are_the_reference()
         zero_shot(LogisticRegression()).fit(X)
 
 
+def test_rankings_are_a_dict_rankings_a_file_or_a_data_frame(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    lists = rs.Rankings.from_orders(RANKINGS, items=ITEMS)
+    rs.write_rankings(lists, tmp_path / "rankings.jsonl")
+    frame = pandas.DataFrame(
+        [(z, row, place) for z, order in RANKINGS.items() for place, row in enumerate(order, 1)],
+        columns=["target", "item", "rank"],
+    )
+    expected = zero_shot().fit().predict_proba(X_NEW)
+    for rankings in (lists, tmp_path / "rankings.jsonl", frame):
+        found = zero_shot(rankings=rankings).fit().predict_proba(X_NEW)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_seen_and_new_classes_compete():
     zs = zero_shot(LogisticRegression(max_iter=1000), classes="all").fit(X, Y)
+    # The last quarter of the inputs is the reference, if it has ten.
+    assert zs.head_.budget_.n_inputs == len(Y) / 4
+    few = np.arange(len(Y)) % 15 < 5
+    assert zs.fit(X[few], Y[few]).head_.budget_.n_inputs == 10
+    few[0] = False
+    assert zs.fit(X[few], Y[few]).head_.budget_ is None
+    zs.fit(X, Y)
     assert zs.classes_.tolist() == sorted(ALL)
     assert zs.classes_[zs.seen_].tolist() == ITEMS
     assert (zs.predict(inputs(list(SEEN), 15, seed=2)[0]) == Y).mean() > 0.7

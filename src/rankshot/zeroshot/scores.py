@@ -104,8 +104,8 @@ class Scores:
             columns=table,
             items=names,
             kind=kind,
-            features=None if features is None else _as_features(features, len(table)),
-            evidence=None if evidence is None else _as_evidence(evidence, len(table)),
+            features=_as_features(features, len(table)),
+            evidence=_as_evidence(evidence, len(table)),
         )
 
     @cached_property
@@ -230,10 +230,7 @@ class Scores:
 
     def with_blocks(self, *, features: Array = None, evidence: object = None) -> Scores:
         """The same scores with these features and this evidence; without them by default."""
-        more = (
-            None if features is None else _as_features(features, len(self)),
-            None if evidence is None else _as_evidence(evidence, len(self)),
-        )
+        more = _as_features(features, len(self)), _as_evidence(evidence, len(self))
         return self.from_validated(self.columns, self.items, self.kind, *more)
 
     def with_items(self, items: Iterable[object]) -> Scores:
@@ -242,7 +239,8 @@ class Scores:
         if items == self.items:
             return self
         names = as_names(items)
-        if extra := [name for name in self.items if name not in {*names}]:
+        wanted = {*names}
+        if extra := [name for name in self.items if name not in wanted]:
             raise InputError(
                 "scores",
                 extra[0],
@@ -264,17 +262,14 @@ class Scores:
                 hint=f"there are no scores for {quote_names(missing)}",
             )
         index = np.array([code[name] for name in names])
-        signs: Array = None
+        signs: Array = np.ones(1, np.float32)
         if self.kind == "one-vs-one":
             column, sign = pair_columns(len(self.items))
             first, second = (index[i] for i in np.triu_indices(len(names), 1))
             index, signs = column[first, second], sign[first, second].astype(np.float32)
-        if (xp := other_library(self.columns)) is None:
-            values = np.take(self.columns, index, axis=1)
-        else:
-            values = xp.take(self.columns, to_library(index, xp, self.columns), axis=1)
-            signs = None if signs is None else to_library(signs, xp, values)
-        values = values if signs is None else values * signs
+        if (xp := other_library(self.columns)) is not None:
+            index, signs = (to_library(one, xp, self.columns) for one in (index, signs))
+        values = (xp or np).take(self.columns, index, axis=1) * signs
         return self.from_validated(values, names, self.kind, self.features, self.evidence)
 
     def evidence_of(self, classes: Sequence[str]) -> Array:
@@ -390,6 +385,8 @@ def as_floats(values: ArrayLike | Array) -> Array:
 
 def _as_features(features: Array, n: int) -> Array:
     """Features that are finite numbers, one row per input; sparse ones stay sparse."""
+    if features is None:
+        return None
     if other_library(features) is None:
         features = features.tocsr() if issparse(features) else as_floats(features)
         values = features.data if issparse(features) else features
@@ -402,8 +399,10 @@ def _as_features(features: Array, n: int) -> Array:
     return features
 
 
-def _as_evidence(evidence: object, n: int) -> Scores:
+def _as_evidence(evidence: object, n: int) -> Scores | None:
     """Another model's scores with named classes, one row per input."""
+    if evidence is None:
+        return None
     if not isinstance(evidence, Scores):
         frame = as_frame(evidence)
         if frame is None:
