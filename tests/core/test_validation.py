@@ -94,7 +94,6 @@ def test_names_are_text_or_whole_numbers():
 def test_messages_shorten_what_they_quote():
     assert len(short_repr("x" * 10_000)) < 80
     assert short_repr(10**10_000) == "a number too long to show"
-    assert short_repr([-(10**700)]) == "[a number too long to show]"
     assert short_repr(10**600).startswith("1000000")
     assert quote_names("abc", 2) == "'a', 'b' and 1 more"
     assert quote_names("abc", 3) == "'a', 'b', 'c'"

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -431,7 +431,7 @@ def open_table(
             found = _open_records(str(path), _read_json(path))
         else:
             found = (_open_lines if ending in LINES_ENDINGS else _open_csv)(path, odd)
-    elif is_records(source):
+    elif isinstance(source, (dict, list, tuple)):
         found = _open_records("table", source, nested=nested)
     elif (frame := as_frame(source)) is not None:
         found = _open_frame(frame)
@@ -555,12 +555,6 @@ def _open_frame(frame: Any) -> Source:
     return Source("data frame", frame.columns, read, partial(name_row, "data frame", 0))
 
 
-def is_records(source: Any) -> bool:
-    """Whether a table is a dict of columns, or a list of a dict for each row."""
-    is_list = isinstance(source, (list, tuple)) and bool(source)
-    return isinstance(source, dict) or (is_list and all(isinstance(x, Mapping) for x in source))
-
-
 def _open_records(name: str, records: Any, *, nested: bool = False) -> Source:
     """Columns of records, or lists of columns, also as pandas writes them to JSON.
 
@@ -571,22 +565,15 @@ def _open_records(name: str, records: Any, *, nested: bool = False) -> Source:
         inner = [
             list(each.values()) if isinstance(each, Mapping) else each for each in records.values()
         ]
-        if (
-            all(isinstance(x, (list, tuple, np.ndarray)) for x in inner)
-            and len({*map(len, inner)}) == 1
-        ):
+        are_lists = all(isinstance(x, (list, tuple, np.ndarray)) for x in inner)
+        if are_lists and len({*map(len, inner)}) == 1:
             columns = {str(key): list(x) for key, x in zip(records, inner, strict=True)}
     elif isinstance(records, (list, tuple)) and all(isinstance(x, Mapping) for x in records):
-        flat = (
-            records
-            if nested
-            else [
-                {key: x for key, x in record.items() if not isinstance(x, (list, dict))}
-                for record in records
-            ]
-        )
-        keys = dict.fromkeys(chain.from_iterable(flat))
-        columns = {str(key): [record.get(key) for record in flat] for key in keys}
+        out = () if nested else (list, dict)
+        keys = {
+            key: None for record in records for key, x in record.items() if not isinstance(x, out)
+        }
+        columns = {str(key): [record.get(key) for record in records] for key in keys}
     if not columns:
         rule = "must be a list of objects, one per row, or an object of columns of equal length"
         raise InputError("table", records, rule, where=name)

@@ -12,14 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
-class _ShortRepr(Repr):
-    def repr_int(self, x: int, level: int) -> str:
-        # Python refuses to convert integers of thousands of digits to text, and what reprlib makes
-        # of this depends on the version. The limit may be set as low as 640 digits.
-        return "a number too long to show" if x.bit_length() > 2_000 else super().repr_int(x, level)
-
-
-_SHORT = _ShortRepr()
+_SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
@@ -180,7 +173,10 @@ def prefix_errors(*where: object) -> Iterator[None]:
 
 def short_repr(value: object) -> str:
     """Return the repr of a value for a message, shortened if it is long or deeply nested."""
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python does not convert integers of thousands of digits to text.
+        return "a number too long to show"
 
 
 ALIKE = 2 / 3

@@ -656,29 +656,19 @@ def stack_pairs(
     return Entries(codes.ravel(), places.ravel(), 2 * np.arange(n + 1))
 
 
-def encode_pair_counts(
+def list_counts(
     wins: object, items: Iterable[object] | None, ties: object
-) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
-    """Names of the items, and one pair with its weight for each count above zero."""
-    names, won = _read_counts(wins, items, "wins")
-    tied = np.zeros_like(won) if ties is None else _read_counts(ties, names, "ties")[1]
-    winners, losers = np.nonzero(won)
+) -> tuple[tuple[str, ...], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Items, and the winner, the loser and the number of each count, those of ties last."""
+    names, won = read_item_table(wins, items, "wins", square=True)
+    tied = np.zeros_like(won)
+    if ties is not None:
+        tied = read_item_table(ties, names, "ties", square=True)[1]
+        if (odd := tied != tied.T).any():
+            i, j = np.argwhere(odd)[0]
+            where = f"{names[i]!r} and {names[j]!r}"
+            raise InputError("ties", float(tied[i, j]), "the table must be symmetric", where=where)
     first, second = np.nonzero(np.triu(tied))
-    is_tie = np.arange(winners.size + first.size) >= winners.size
-    entries = stack_pairs(np.append(winners, first), np.append(losers, second), is_tie)
-    return names, entries, np.append(won[winners, losers], tied[first, second])
-
-
-def _read_counts(
-    values: object, items: Iterable[object] | None, what: str
-) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    names, table = read_item_table(values, items, what, square=True)
-    for bad, rule in (
-        (~(np.isfinite(table) & (table >= 0)), "a count must be a finite number of 0 or more"),
-        (np.diag(np.diag(table)) != 0, "an item cannot be compared with itself"),
-        ((table != table.T) & (what == "ties"), "the table must be symmetric"),
-    ):
-        if bad.any():
-            i, j = np.argwhere(bad)[0]
-            raise InputError(what, float(table[i, j]), rule, where=f"{names[i]!r} and {names[j]!r}")
-    return names, table
+    winners, losers = np.nonzero(won)
+    counts = np.append(won[winners, losers], tied[first, second])
+    return names, np.append(winners, first), np.append(losers, second), counts

@@ -290,9 +290,10 @@ class Rankings:
           b > a (subset)
           a = b (subset, weight 2)
         """
-        names, entries, weights = construction.encode_pair_counts(wins, items, ties)
-        metadata = construction.validate_columns(weights.size, weights=weights, kind="subset")
-        return cls(names, *entries, entries.sizes, *metadata)
+        names, first, second, counts = construction.list_counts(wins, items, ties)
+        pairs = np.array(names, object)[np.stack([first, second])]
+        is_tie = np.arange(counts.size) >= np.count_nonzero(wins)
+        return cls.from_pairs(*pairs, items=names, ties=is_tie, weights=counts)
 
     @property
     def n_items(self) -> int:
