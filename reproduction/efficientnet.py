@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
-from rankshot.recognition.onnx_networks import open_built_in
+from rankshot.recognition.models import open_built_in
 
 Images = NDArray[np.uint8]
 Features = NDArray[np.float32]

@@ -24,7 +24,7 @@ from reproduction.efficientnet import EfficientNetFeatures
 from rankshot.core.files import replace_file
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.recognition.onnx_networks import BUILT_IN_FILE
+from rankshot.recognition.models import BUILT_IN_FILE
 from rankshot.sources.spelling import reduce_name
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rankshot"

@@ -30,7 +30,7 @@ from command_line import (
 from rankshot import leaderboards
 from rankshot.datasets import write_photographs
 from rankshot.recognition import open_run
-from rankshot.recognition.onnx_networks import BUILT_IN_FILE, open_built_in
+from rankshot.recognition.models import BUILT_IN_FILE, open_built_in
 from rankshot.zeroshot.files.predictions import read_predictions
 
 SCORES = rs.Scores(LOGITS, SEEN)

@@ -90,7 +90,7 @@ def test_the_built_in_network_with_wrong_pixels(spoil, doubted):
     from PIL import Image
 
     from rankshot.datasets import load_thumbnails
-    from rankshot.recognition.onnx_networks import open_built_in
+    from rankshot.recognition.models import open_built_in
     from rankshot.sources.names import read_class_labels
 
     images = load_thumbnails()[0]

@@ -234,7 +234,7 @@ def export(
     """
     from rankshot import zeroshot
     from rankshot.recognition import open_run
-    from rankshot.recognition.onnx_networks import BUILT_IN, BUILT_IN_FILE
+    from rankshot.recognition.models import BUILT_IN, BUILT_IN_FILE
 
     if attach is not None and str(attach) == BUILT_IN and not attach.exists():
         attach = BUILT_IN_FILE

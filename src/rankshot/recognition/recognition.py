@@ -322,7 +322,7 @@ def recognise(
     plan = None
     if model is not None:
         plan = plan_scoring(model, seen, preprocessing, features=features)
-    names = read_seen(seen)
+    names = None if seen is None else read_class_labels(seen).names
     if names is None and isinstance(given, Rankings):
         names = given.items
     reader = Reader(plan, names, score_type, on_error)
@@ -584,13 +584,3 @@ def rank_new(
         rule = f"is not known to the source{count_others(unknown)}"
         raise InputError(what, unknown[0], rule, hint=hint)
     return found.rankings, [*found.notes]
-
-
-def read_seen(seen: Classes | None) -> Sequence[object] | None:
-    """The names of the columns of an array."""
-    if seen is None:
-        return None
-    try:
-        return read_class_labels(seen).names
-    except InputError as error:
-        raise InputError("seen", error.value, error.rule, error.where, error.hint) from None

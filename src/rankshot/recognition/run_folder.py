@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,6 @@ class Run:
         What the model takes, its name, and its preprocessing.
     inputs : Path or None
         The table of the texts, or of the paths, of the inputs.
-    place : Path or None
-        The folder that the inputs are from, if it is there.
     labelled : mapping
         The labels that some of the inputs had, by their ids; they are examples as well.
     changed : tuple of str
@@ -114,7 +111,6 @@ class Run:
     forecast: Mapping[str, Any] | None
     model: Mapping[str, Any]
     inputs: Path | None
-    place: Path | None
     labelled: Mapping[str, str]
     changed: tuple[str, ...]
 
@@ -147,14 +143,18 @@ def write_run(found: Any, folder: Path, *, overwrite: bool) -> None:
         rule = "has other files, and is not the folder of a run"
         raise InputError("folder", str(folder), rule, hint="give another folder")
     before = read_hashes(manifest)
-    with lock_folder(folder, "end it, or use another folder"), _workplace(folder) as work:
+    for left in folder.glob(f"{TEMPORARY}*"):
+        rmtree(left)
+    with (
+        lock_folder(folder, "end it, or use another folder"),
+        TemporaryDirectory(prefix=TEMPORARY, dir=folder) as place,
+    ):
+        work = Path(place)
         _write_files(found, work, folder)
         names = sorted(path.name for path in work.iterdir())
         for name in names:
             require_own(folder / name, manifest, overwrite=overwrite)
-        content = _describe(found, folder) | {
-            "files": {name: hash_file(work / name) for name in names}
-        }
+        content = _describe(found) | {"files": {name: hash_file(work / name) for name in names}}
         for name in names:
             (work / name).replace(folder / name)
         with replace_file(manifest) as stream:
@@ -164,18 +164,6 @@ def write_run(found: Any, folder: Path, *, overwrite: bool) -> None:
             # What a person has changed stays; nothing reads it.
             if Path(name).name == name and old.is_file() and hash_file(old) == before[name]:
                 old.unlink()
-
-
-@contextmanager
-def _workplace(folder: Path) -> Iterator[Path]:
-    """A folder inside another one, for files that are not complete."""
-    for left in folder.glob(f"{TEMPORARY}*"):
-        rmtree(left)
-    work = Path(mkdtemp(prefix=TEMPORARY, dir=folder))
-    try:
-        yield work
-    finally:
-        rmtree(work, ignore_errors=True)
 
 
 def _write_files(found: Any, work: Path, folder: Path) -> None:
@@ -195,9 +183,7 @@ def _write_files(found: Any, work: Path, folder: Path) -> None:
                     open_csv_writer(stream).writerows([(ID, LABEL), *rows])
     if found.inputs.values is not None:
         _write_inputs(work / INPUTS, ids, found.inputs.values, folder)
-    # What a report needs to know of a head: on what it cannot be tested, and the forecast.
-    facts: dict[str, object] = {"example_ids": list(found.labelled)}
-    facts["score_type"] = SCORE_TYPES[found.inputs.scores.kind]
+    facts: dict[str, object] = {"score_type": SCORE_TYPES[found.inputs.scores.kind]}
     if found.predicted is not None:
         facts["notes"] = {PREDICTED: list(found.predicted)}
     found.head.save(work / HEAD, provenance=facts)
@@ -225,9 +211,9 @@ def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -
             stream.write(f"{json.dumps({'id': name, **about, 'sha256': digest})}\n")
 
 
-def _describe(found: Any, folder: Path) -> dict[str, Any]:
+def _describe(found: Any) -> dict[str, Any]:
     """What the manifest says, beside the files."""
-    forecast, place = None, found.inputs.place
+    forecast = None
     if found.forecast is not None:
         one = found.forecast
         predicted = None if one.predicted is None else [*map(float, one.predicted)]
@@ -240,7 +226,6 @@ def _describe(found: Any, folder: Path) -> dict[str, Any]:
         "kind": found.inputs.scores.kind,
         "settings": found.settings.to_json(),
         "model": dict(found.inputs.about),
-        "place": None if place is None else os.path.relpath(place.resolve(), folder.resolve()),
         "labelled": dict(found.labelled),
         "forecast": forecast,
         "notes": list(found.notes),
@@ -294,10 +279,6 @@ def open_run(folder: str | Path) -> Run:
         for name in (REFERENCE, EXAMPLES)
         if name in files
     }
-    place = about.get("place")
-    place = (folder / place).resolve() if isinstance(place, str) else None
-    if place is not None and not place.is_dir():
-        place = None
     seen = tuple(about["seen"])
     rankings = read_rankings(folder / RANKINGS, seen)
     predicted, head = read_predictions(folder / PREDICTIONS), load_head(folder / HEAD)
@@ -316,7 +297,6 @@ def open_run(folder: str | Path) -> Run:
         about["forecast"],
         about["model"],
         files.get("inputs"),
-        place,
         about["labelled"],
         tuple(changed),
     )

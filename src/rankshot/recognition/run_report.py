@@ -29,7 +29,7 @@ from rankshot.recognition.scoring import check_scores
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.files.predictions import read_predictions, read_truth
-from rankshot.zeroshot.forecast import ENOUGH_CLASSES, Forecast
+from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.knowledge import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
@@ -222,9 +222,6 @@ def examine_run(folder: Path) -> tuple[list[str], list[Step]]:
     if lacking:
         text = f"a reference: labelled inputs of seen classes; begin with {quote_names(lacking)}"
         steps.append((text, [*again, "--reference", "SEEN"]))
-    elif _count_rehearsed(run) < min(ENOUGH_CLASSES, len(run.knowledge.seen)):
-        text = f"rankings and labelled inputs of {ENOUGH_CLASSES} seen classes, for a forecast"
-        steps.append((text, [*again, "--reference", "SEEN"]))
     return lines, steps
 
 
@@ -297,10 +294,3 @@ def _examine_reference(run: Run) -> tuple[list[str], list[str]]:
         return lines, []
     order = np.argsort(-weight * (1 - head.coverage_), kind="stable")[:SHOWN]
     return lines, [run.knowledge.seen[i] for i in order]
-
-
-def _count_rehearsed(run: Run) -> int:
-    """How many seen classes are ranked and have labelled inputs."""
-    labels = None if run.knowledge.reference is None else run.knowledge.reference[1]
-    ranked = {*run.knowledge.rankings.target_names} & {*run.knowledge.seen}
-    return 0 if labels is None else len(ranked & {*labels.tolist()})

@@ -28,7 +28,6 @@ from rankshot.core.errors import (
 )
 from rankshot.core.images import ignore_pillow_warnings, read_image, require_pillow
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.recognition.any_model import open_model
 from rankshot.recognition.images import (
     PRESETS,
     Preprocessing,
@@ -44,6 +43,7 @@ from rankshot.recognition.inputs import (
     join_lines,
     open_inputs,
 )
+from rankshot.recognition.models import open_model
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import Interval, wilson_interval
@@ -92,8 +92,6 @@ class ScoredInputs:
         The classes, with their synonyms and synsets if these are known.
     values : list or None
         The texts of the inputs, or the paths of their files.
-    place : Path or None
-        The folder or the file that they are from.
     about : mapping
         What the model takes, its name, and the preprocessing of images.
     labels : array of str or None
@@ -115,7 +113,6 @@ class ScoredInputs:
     skipped: tuple[Skipped, ...]
     classes: ClassLabels
     values: list[Any] | None = None
-    place: Path | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     labels: NDArray[np.str_] | None = None
     is_part: bool = False
@@ -182,7 +179,6 @@ def run_plan(
 ) -> ScoredInputs:
     """The scores of inputs by a model that has been opened."""
     value_of: dict[str, Any] = {}
-    place = Path(inputs) if isinstance(inputs, (str, Path)) else None
 
     def remember() -> Entries:
         for one in open_inputs(inputs, plan.model.takes):
@@ -197,7 +193,7 @@ def run_plan(
     [(ids, scores)] = blocks
     has_values = all(name in value_of for name in ids)
     labels = None
-    if place is not None and place.is_dir():
+    if isinstance(inputs, (str, Path)) and Path(inputs).is_dir():
         # A folder with one subfolder of images per class.
         folders = [Path(name).parent.name for name in ids]
         labels = np.array(folders) if all(folders) else None
@@ -207,7 +203,6 @@ def run_plan(
         tuple(skipped),
         plan.classes,
         [value_of[name] for name in ids] if has_values else None,
-        place,
         plan.about,
         labels,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import NO_VALUE, InputError, suggest_name
+from rankshot.core.errors import NO_VALUE, InputError, count_others, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
@@ -90,13 +90,8 @@ class ZeroShot:
         found = []
         for one, row in zip(given, proba, strict=True):
             order = np.argsort(-row, kind="stable")
-            found.append(
-                {
-                    "sequence": one,
-                    "labels": head.classes_[order].tolist(),
-                    "scores": row[order].tolist(),
-                }
-            )
+            names, shares = head.classes_[order].tolist(), row[order].tolist()
+            found.append({"sequence": one, "labels": names, "scores": shares})
         return found[0] if is_single else found
 
     def _find_head(self, labels: tuple[str, ...], *, with_seen: bool) -> Predictor:
@@ -113,23 +108,18 @@ class ZeroShot:
         given, classes = self._rankings, self._plan.classes
         parts = [] if given is None else [given[np.isin(given.targets.astype(str), labels)]]
         missing = tuple(name for name in labels if given is None or name not in given.target_names)
-        if missing and self._source is None and (given is not None or self._takes_texts):
-            hint = "" if given is None else suggest_name(missing[0], given.target_names)
-            rule = f"has no ranking{hint}"
-            if given is None:
-                rule += ", and no dictionary knows what texts mean"
+        takes_texts = self._plan.model.takes == "texts"
+        if missing and self._source is None and (given is not None or takes_texts):
+            known = () if given is None else given.target_names
+            rule = f"has no ranking{suggest_name(missing[0], known)}{count_others(missing)}"
             raise InputError("candidate_labels", missing[0], rule, hint=REMEDY)
         if missing:
             found, _ = rank_new(self._source, missing, None, classes, what="candidate_labels")
             if unknown := [name for name in missing if name not in found.target_names]:
-                rule = "is not known to the source"
+                rule = f"is not known to the source{count_others(unknown)}"
                 raise InputError("candidate_labels", unknown[0], rule, hint=REMEDY)
             parts.append(found)
         return Rankings.concatenate(parts)
-
-    @property
-    def _takes_texts(self) -> bool:
-        return self._plan.model.takes == "texts"
 
 
 def zero_shot(
