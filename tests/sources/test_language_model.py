@@ -158,6 +158,8 @@ WORKER = """
 import json, os, signal, sys, time
 from rankshot import LanguageModel
 log, targets, items = json.loads(sys.argv[1])
+# Where the tests run in the background, interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 calls = []
 def ask(prompt):
     calls.append(prompt)
