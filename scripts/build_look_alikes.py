@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankshot.sources.dictionary import FILES, Dictionary
-from rankshot.sources.name_matching import load_imagenet
+from rankshot.sources.labels import load_imagenet
 from rankshot.sources.wordnet_nouns import load_nouns
 
 DATA = Path(__file__).parents[1] / "src" / "rankshot" / "sources" / "data"

@@ -73,7 +73,6 @@ persian cat: rabbits, foxes, leopards, mice, tigers""",
 def test_every_form_is_read(form):
     found = read_answers(GOOD[form], TARGETS, ITEMS, k=5)
     assert found.orders == ORDERS
-    assert found.unanswered == ()
     assert found.notes == ()
 
 
@@ -91,13 +90,6 @@ OTHER_FORMS = {
     "csv": "class,1,2,3,4,5\n"
     + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("form", OTHER_FORMS)
-def test_another_form_has_no_list(form):
-    found = read_answers(OTHER_FORMS[form], TARGETS, ITEMS, k=5)
-    assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
-    assert found.notes
 
 
 BAD = {
@@ -150,7 +142,6 @@ def test_what_is_wrong_is_named(form):
     found = read_answers(text, TARGETS, ITEMS, k=5)
     wanted = {"cat": order, "truck": TRUCK, "persian+cat": PERSIAN}
     assert found.orders == {name: order for name, order in wanted.items() if order}
-    assert found.unanswered == (() if order else ("cat",))
     assert all(note.startswith(("'cat'", "lists")) for note in found.notes)
     assert all(any(text in note for note in found.notes) for text in named)
 
@@ -164,7 +155,6 @@ def test_a_misspelt_class_does_not_join_the_list_before_it(text):
     lists = [sign.join(order) for sign in (", ", "\n") for order in orders]
     found = read_answers(text.format(*lists), TARGETS, ITEMS, k=5)
     assert found.orders == {"truck": TRUCK, "persian+cat": PERSIAN}
-    assert found.unanswered == ("cat",)
     assert any("'catt'" in note for note in found.notes)
 
 
@@ -202,14 +192,15 @@ def test_a_name_without_its_kind_in_parentheses():
 @pytest.mark.parametrize(
     "text",
     [
-        "", "\n", "I cannot help with that.", "[" * 5000, "{" * 5000,
+        *OTHER_FORMS.values(), "", "\n", "I cannot help with that.", "[" * 5000, "{" * 5000,
         "[" * 900 + '"fox"' + "]" * 900, '{"cat":' * 400 + "{}" + "}" * 400,
     ],
     ids=lambda text: text[:9],
 )  # fmt: skip
-def test_nothing_is_no_answer(text):
+def test_what_is_no_answer_has_no_list(text):
     found = read_answers(text, TARGETS, ITEMS, k=5)
-    assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
+    assert found.orders == {}
+    assert sum("no answer" in note or "are needed" in note for note in found.notes) == 3
 
 
 HOSTILE = ["lion:{}cat", "- a{}", "[1,{}", "cat: {}", "| a {}", "cat ({})", "1.{}2.", "_{}1"]
@@ -231,7 +222,7 @@ WORDS = [*ITEMS, *TARGETS, *'{}[]":,>|#*-', "\n", "1. ", "**", "```", ": ", "é"
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=60).map("".join))
 def test_whatever_comes_is_read_or_reported(text):
     found = read_answers(text, TARGETS, ITEMS, k=5)
-    assert sorted((*found.orders, *found.unanswered)) == sorted(TARGETS)
+    assert set(found.orders) <= set(TARGETS)
     for order in found.orders.values():
         assert 3 <= len(set(order)) == len(order) <= 5
         assert set(order) <= set(ITEMS)

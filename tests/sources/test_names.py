@@ -10,7 +10,7 @@ import rankshot as rs
 from rankshot.core.errors import NO_VALUE
 from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
-from rankshot.sources.name_matching import NameMatcher
+from rankshot.sources.names import ClassLabels
 from rankshot.sources.spelling import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 from refusals import refuses
@@ -180,7 +180,7 @@ def test_every_synonym_that_one_class_has_is_found():
 
 def test_a_name_is_found_in_the_singular_and_in_the_plural():
     for classes, name in (("leopard", "leopards"), ("leopards", "leopard"), ("Mice", "mouse")):
-        assert NameMatcher([classes, "bus"]).match(name) == [classes]
+        assert ClassLabels.from_names((classes, "bus")).match(name) == [classes]
 
 
 # ---- Words to look up

@@ -21,7 +21,7 @@ from rankshot.core.errors import (
 from rankshot.core.files import open_bytes
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.name_matching import NameMatcher
+from rankshot.sources.names import ClassLabels
 from rankshot.sources.prompts import PROMPT_END, choose_length
 
 MAX_BROKEN_LISTS = 100
@@ -53,21 +53,17 @@ class Answers:
     ----------
     orders : dict of target to list of items
         The usable lists, each with at least half of the number of items asked for.
-    unanswered : tuple of targets
-        The targets without a usable list, which should be asked again.
     notes : tuple of str
         Remarks on what was left out or corrected, and on lists that are not usable.
 
     Examples
     --------
     >>> from rankshot.sources import read_answers
-    >>> found = read_answers("cat: tiger, fox", ["cat", "truck"], ["tiger", "bus", "fox"], k=2)
-    >>> found.orders, found.unanswered
-    ({'cat': ['tiger', 'fox']}, ('truck',))
+    >>> read_answers("cat: tiger, fox", ["cat", "truck"], ["tiger", "bus", "fox"], k=2).orders
+    {'cat': ['tiger', 'fox']}
     """
 
     orders: dict[str, list[str]]
-    unanswered: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -99,16 +95,18 @@ def read_answers(text: str, targets: Iterable[object], items: Iterable[object], 
     ... 2. lynx
     ... 3. fox'''
     >>> found = read_answers(answer, ["cat", "truck"], ["tiger", "bus", "fox", "tram"], k=3)
-    >>> found.orders, found.unanswered
-    ({'cat': ['tiger', 'fox']}, ('truck',))
+    >>> found.orders
+    {'cat': ['tiger', 'fox']}
     >>> for note in found.notes[:2]:
     ...     print(note)
     'cat': 'lynx' is not an item: left out
     'cat': 2 of 3 names
     """
     targets, item_names = as_names(targets, "targets"), as_names(items)
-    k, matcher = choose_length(k, item_names), NameMatcher(item_names)
-    lists = AnswerReader(NameMatcher(targets), matcher).read(text.rpartition(PROMPT_END)[2])
+    k, matcher = choose_length(k, item_names), ClassLabels.from_names(item_names)
+    lists = AnswerReader(ClassLabels.from_names(targets), matcher).read(
+        text.rpartition(PROMPT_END)[2]
+    )
     by_target: dict[str, list[list[str]]] = {}
     for each in lists:
         if each.target is not None:
@@ -123,15 +121,15 @@ def read_answers(text: str, targets: Iterable[object], items: Iterable[object], 
         order, faults = _read_order(by_target.get(target, []), matcher, k)
         notes += [f"{target!r}: {fault}" for fault in faults]
         orders |= {target: order} if order else {}
-    unanswered = tuple(target for target in targets if target not in orders)
     if others:
-        hints = [f"{one.label!r}{suggest_name(one.label, unanswered)}" for one in others]
+        missing = [target for target in targets if target not in orders]
+        hints = [f"{one.label!r}{suggest_name(one.label, missing)}" for one in others]
         notes.append(f"lists that are not below the name of a class, left out: {join_some(hints)}")
-    return Answers(orders, unanswered, tuple(notes))
+    return Answers(orders, tuple(notes))
 
 
 def _read_order(
-    lists: list[list[str]], matcher: NameMatcher, k: int
+    lists: list[list[str]], matcher: ClassLabels, k: int
 ) -> tuple[list[str], list[str]]:
     """Items in the last usable list for a target, and notes; no items if none is usable."""
     if not lists:
@@ -152,7 +150,7 @@ def _read_order(
     return order[:k], notes
 
 
-def _find_item(name: str, matcher: NameMatcher) -> tuple[str | None, str]:
+def _find_item(name: str, matcher: ClassLabels) -> tuple[str | None, str]:
     """The item that a name means, or None, and a note if this is not plain."""
     forms = list_forms(name)
     if not forms:
@@ -305,7 +303,7 @@ class AnswerList:
 class AnswerReader:
     """Finds the ``lists`` in an answer."""
 
-    def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
+    def __init__(self, targets: ClassLabels, items: ClassLabels) -> None:
         self.targets, self.items = targets, items
         self.lists = [AnswerList()]
 

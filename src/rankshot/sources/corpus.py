@@ -16,7 +16,7 @@ from rankshot.core.columns import NumberCheck, open_table
 from rankshot.core.errors import InputError, format_count
 from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names, require_whole_number
-from rankshot.sources.name_matching import split_synonyms
+from rankshot.sources.labels import split_synonyms
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import cosine
 

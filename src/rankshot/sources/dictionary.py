@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from importlib.util import find_spec
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from rankshot.core.errors import quote_names
-from rankshot.sources.name_matching import NameMatcher, index_rows, parse_label
-from rankshot.sources.names import ClassLabels, load_imagenet_labels
+from rankshot.sources.labels import parse_label
+from rankshot.sources.names import ClassLabels, index_rows, load_imagenet_labels
 from rankshot.sources.spelling import FEWEST_LETTERS, stem_words
 from rankshot.sources.vectors import GLOVE_PACKAGE, WordVectors, unit_vectors
 from rankshot.sources.wordnet import find_candidates
@@ -147,10 +147,10 @@ class Dictionary:
         # Images have ImageNet's, in its order, and people call them by its synonyms and ids.
         is_images = self.kind == "images"
         labels = load_imagenet_labels() if is_images else ClassLabels.from_names(self.classes)
-        matcher = NameMatcher(labels.names, self.classes, labels.synonyms, labels.synsets)
+        labels = replace(labels, given=self.classes)
         found: dict[int, str] = {}
         for name in names:
-            if len(rows := matcher.find_rows(name)) == 1:
+            if len(rows := labels.find_rows(name)) == 1:
                 found.setdefault(rows[0], name)
         return {name: row for row, name in found.items()}
 
@@ -172,7 +172,7 @@ class Dictionary:
         """Return the entry of a name, as it is written, or by a synonym or a correction."""
         row, note = self._find_noun(name, synset)
         if row is None:
-            near = self.matcher.correct(name)
+            near = self.labels.correct(name)
             # Of 126 misspelt names of four letters, the most common noun was right for 90, and the
             # only one that is near for 74 of 74; of 203 with five letters for 182, else 98 %.
             if not near or (len(near) > 1 and len(name) <= FEWEST_LETTERS):
@@ -185,7 +185,7 @@ class Dictionary:
         """Return the number of the noun that a name means, and what was used instead of it."""
         words = [name, *parse_label(name).words, *name.split("/")]
         for word in words:
-            if rows := self.matcher.find_rows(word):
+            if rows := self.labels.find_rows(word):
                 return rows[0], ""
         for word in words:
             rows = self._by_words.get(frozenset(stem_words(word)), [])
@@ -219,9 +219,9 @@ class Dictionary:
         return synset is None and is_whole
 
     @cached_property
-    def matcher(self) -> NameMatcher:
-        """Finds the noun that a name means."""
-        return NameMatcher(self.nouns)
+    def labels(self) -> ClassLabels:
+        """The nouns as classes, to find the one that a name means."""
+        return ClassLabels.from_names(self.nouns)
 
     @cached_property
     def _by_words(self) -> dict[frozenset[str], list[int]]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rankshot.core.columns import read_batches
 from rankshot.core.errors import (
@@ -30,18 +30,26 @@ from rankshot.core.errors import (
 )
 from rankshot.core.files import decode_lines, iterate_names, open_bytes
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
-from rankshot.sources.name_matching import (
+from rankshot.sources.labels import (
+    QUALIFIER,
     Label,
-    NameMatcher,
+    describe_synset,
     load_imagenet,
     parse_label,
     split_label,
 )
-from rankshot.sources.spelling import reduce_name
+from rankshot.sources.spelling import (
+    LONGEST_NAME,
+    correct_words,
+    reduce_letters,
+    reduce_name,
+    split_words,
+)
 from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
 
 # ---- The classes of a classifier
 
+Key = TypeVar("Key")
 IMAGENET = "imagenet-1k"
 _ID = re.compile(r"n\d{8}")
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
@@ -120,7 +128,55 @@ class ClassLabels:
         spaces are ignored unless classes differ only in these. A class's own name and its first
         synonym take precedence over further synonyms of other classes.
         """
-        return self.matcher.match(name)
+        return [self.names[row] for row in self.find_rows(name)]
+
+    def find_rows(self, name: str) -> list[int]:
+        """Return the numbers of the classes that a name may mean."""
+        for index in self._exact:
+            if rows := index.get(name):
+                return rows
+        label = parse_label(name)
+        words = [name, *label.words]
+        if label.synset is not None:
+            if rows := self._by_synset.get(label.synset):
+                return rows
+            words += describe_synset(label.synset)[1]
+        letters = dict.fromkeys(map(reduce_letters, words))
+        for index, forms in (
+            (self._by_letters, letters),
+            (self._by_other_synonym, letters),
+            (self._by_letters, [form for word in words for form in _singulars(word)]),
+            (self._by_singular, letters),
+        ):
+            for form in forms:
+                rows = index.get(form, [])
+                if label.synset is not None:
+                    # A class with another synset is not meant.
+                    rows = [row for row in rows if self.synsets[row] is None]
+                if rows:
+                    return rows
+        return []
+
+    def correct(self, name: str) -> list[int]:
+        """Return the numbers of the classes from which a name may be misspelt.
+
+        One letter is wrong, missing or too many, or two neighbours are exchanged. A word that
+        WordNet knows is replaced only by another spelling of the same noun, such as racoon.
+        """
+        words = split_words(name)
+        if len(name) > LONGEST_NAME or "," in name or is_sense(name):
+            return []
+        near = correct_words([*map(reduce_letters, words)], self._by_letters, self._is_word)
+        rows = {row for text in near for row in self._by_letters[text]}
+        if all(map(self._is_word, words)):
+            senses = load_nouns().list_senses(name)
+            rows = {row for row in rows if senses & load_nouns().list_senses(self.names[row])}
+        # The first letter is seldom wrong.
+        first = [row for row in rows if self.names[row][:1].casefold() == name[:1].casefold()]
+        return sorted(first or rows)
+
+    def _is_word(self, word: str) -> bool:
+        return word in self._words or load_nouns().is_noun(word)
 
     def match_all(self, names: Iterable[str]) -> dict[str, str]:
         """Return the given label of the class that each name means.
@@ -131,9 +187,9 @@ class ClassLabels:
         name_of: dict[int, str] = {}
         names = tuple(names)
         for name, readable in zip(names, read_class_labels(names).names, strict=True):
-            rows = self.matcher.find_rows(name)
+            rows = self.find_rows(name)
             if len(rows) != 1:
-                rows = self.matcher.find_rows(readable)
+                rows = self.find_rows(readable)
             if len(rows) == 1:
                 other = name_of.setdefault(rows[0], name)
                 if other != name:
@@ -142,9 +198,53 @@ class ClassLabels:
         return {name: self.given[row] for row, name in name_of.items()}
 
     @cached_property
-    def matcher(self) -> NameMatcher:
-        """Finds the class that a name means."""
-        return NameMatcher(self.names, self.given, self.synonyms, self.synsets)
+    def _exact(self) -> tuple[dict[str, list[int]], ...]:
+        """The classes by their names and labels, then by their synonyms, as they are written."""
+        return (
+            index_rows(map(set, zip(self.names, self.given, strict=True))),
+            index_rows({words[0], ", ".join(words)} for words in self.synonyms),
+        )
+
+    @cached_property
+    def _by_synset(self) -> dict[str, list[int]]:
+        return index_rows([synset] if synset else [] for synset in self.synsets)
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {reduce_letters(word) for name in self.names for word in split_words(name)}
+
+    @cached_property
+    def _by_letters(self) -> dict[str, list[int]]:
+        """The classes by their names, labels and first synonyms."""
+        return index_rows(
+            set(map(reduce_letters, (name, given, words[0], ",".join(words))))
+            for name, given, words in zip(self.names, self.given, self.synonyms, strict=True)
+        )
+
+    @cached_property
+    def _by_other_synonym(self) -> dict[str, list[int]]:
+        """The classes by their further synonyms, and by names such as crane (bird) without kind."""
+        return index_rows(
+            set(map(reduce_letters, (*words[1:], QUALIFIER.sub("", name))))
+            for name, words in zip(self.names, self.synonyms, strict=True)
+        )
+
+    @cached_property
+    def _by_singular(self) -> dict[str, list[int]]:
+        return index_rows(map(_singulars, self.names))
+
+
+def index_rows(keys_of_rows: Iterable[Iterable[Key]]) -> dict[Key, list[int]]:
+    """Return the rows of each key."""
+    found: dict[Key, list[int]] = defaultdict(list)
+    for row, keys in enumerate(keys_of_rows):
+        for key in keys:
+            found[key].append(row)
+    return dict(found)
+
+
+def _singulars(name: str) -> list[str]:
+    return list(dict.fromkeys(map(reduce_letters, load_nouns().singulars(name.casefold()))))
 
 
 def read_class_labels(

@@ -20,7 +20,7 @@ from rankshot.core.errors import (
 from rankshot.core.files import open_bytes
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module
-from rankshot.sources.name_matching import split_synonyms
+from rankshot.sources.labels import split_synonyms
 from rankshot.sources.similarity import Similarity
 
 Floats = NDArray[np.float64]
