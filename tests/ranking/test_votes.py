@@ -214,35 +214,16 @@ def test_what_could_be_read_in_two_ways_is_not_skipped(tmp_path):
     path = write(tmp_path / "ballots.csv", "height,tea,beer\ntall,1,2\nshort,2,1\n")
     with refuses("table", where=str(path)):
         rs.read_rankings(path, on_error="skip", layout="places")
-    shown = '{"ranking": ["a"], "shown": ["a"]}\n{"ranking": ["b"], "shown": ["b"]}\n{\n'
-    path = tmp_path / "rankings.jsonl"
-    path.write_text(shown)
-    with refuses("kind", where=f"{path}:1"):
-        rs.read_rankings(path, on_error="skip")
 
 
-def test_lines_of_rankings_can_be_skipped(tmp_path):
-    lines = [
-        '{"ranking": ["a", "b"]}', '{"ranking": ["a", "a"]}', '{"ranking": "a"}', '{"rank',
-        '{"ranking": ["b", "c"], "weight": -1}', '{"ranking": ["b", "c"], "weight": 2, "k": 1}',
-        '{"ranking": ["b"], "kind": "some"}', '{"ranking": []}', "[1]", '{"ranking": ["c", "a"]}',
-    ]  # fmt: skip
+def test_what_applies_to_tables_is_refused_for_rankings(tmp_path):
     path = tmp_path / "rankings.jsonl"
-    path.write_text("\n".join(lines * 30) + "\n")
-    told = r"210 rows of 300 .*:4: line=.*:9: line .*:14: line="
-    with pytest.warns(UserWarning, match=told):
-        found = rs.read_rankings(path, on_error="skip")
-    assert found.orders() == [["a", "b"], ["b"], ["c", "a"]] * 30
-    assert found.weights.tolist() == [1, 2, 1] * 30
-    with refuses("file", where=str(path)):
-        rs.read_rankings(path, ["x", "y"], on_error="skip")
-    with refuses("on_error", "ignore"):
-        rs.read_rankings(path, on_error="ignore")
-    rs.write_rankings(found[:1], tmp_path / "rankings.soi")
-    with refuses("on_error", "skip"):
-        rs.read_rankings(tmp_path / "rankings.soi", on_error="skip")
-    with refuses("missing", "-99"):
-        rs.read_rankings(path, missing="-99")
+    path.write_text('{"ranking": ["a", "b"]}\n')
+    rs.write_rankings(rs.read_rankings(path), tmp_path / "rankings.soi")
+    for each in (path, path.with_suffix(".soi")):
+        for name, value in (("on_error", "skip"), ("missing", "-99"), ("layout", "places")):
+            with refuses(name, value):
+                rs.read_rankings(each, **{name: value})
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])

@@ -679,31 +679,7 @@ class RowChecks:
             self._table.refuse("table", NO_VALUE, rule)
         if problems:
             n_skipped = int((~self.kept).sum()) + len(lines)
-            warn_of_skipped(n_skipped, self.kept.size + len(lines), problems)
+            told = "; ".join(problems[:PROBLEMS_SHOWN]) + " …" * (n_skipped > PROBLEMS_SHOWN)
+            counted = f"{format_count(n_skipped, 'row')} of {self.kept.size + len(lines):,}"
+            warnings.warn(f"{counted} skipped: {told}", stacklevel=5)
         return np.flatnonzero(self.kept)
-
-
-def find_readable(rows: Any, read: Callable[[Any], Any]) -> tuple[list[Any], list[tuple[Any, str]]]:
-    """Rows that ``read`` can read, and what is wrong with each of the others.
-
-    Rows are halved until one is left that cannot be read: few odd rows cost little.
-    """
-    try:
-        if len(rows):
-            read(rows)
-    except RankshotError as error:
-        if len(rows) == 1:
-            return [], [(rows[0], str(error))]
-        halves = (rows[: len(rows) // 2], rows[len(rows) // 2 :])
-        (first, odd), (second, more) = (find_readable(half, read) for half in halves)
-        return first + second, odd + more
-    return [*rows], []
-
-
-def warn_of_skipped(n_odd: int, n: int, told: Sequence[str]) -> None:
-    """Warn that some of n rows were skipped; ``told`` says what is wrong with the first."""
-    warnings.warn(
-        f"{format_count(n_odd, 'row')} of {n:,} skipped: {'; '.join(told[:PROBLEMS_SHOWN])}"
-        f"{' …' if n_odd > PROBLEMS_SHOWN else ''}",
-        stacklevel=5,
-    )

@@ -248,7 +248,7 @@ Where = Callable[[int], str]
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
 CELLS_PER_ENTRY = 16
-LARGEST_WEIGHT = 1e300
+LARGEST_WEIGHT = float(np.finfo(float).max)
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
     "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',

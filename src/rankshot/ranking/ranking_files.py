@@ -6,10 +6,9 @@ A Parquet file has one ranking per row, with the fields of JSON lines as columns
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -20,11 +19,9 @@ from rankshot.core.columns import (
     COLUMN_ENDINGS,
     MISSING,
     Table,
-    find_readable,
     iterate_records,
     open_table,
     read_batches,
-    warn_of_skipped,
 )
 from rankshot.core.errors import (
     NO_VALUE,
@@ -115,9 +112,8 @@ def read_rankings(
         Further values of missing cells, such as "-99". An empty string means that only empty cells
         are missing, and that NA and null are names.
     on_error : {"stop", "skip"}
-        What to do with rows of a table, or lines of rankings, that cannot be read: raise an error,
-        or skip them with a warning that counts them and shows the first. Ambiguous tables always
-        raise an error.
+        What to do with rows of a table that cannot be read: raise an error, or skip them with a
+        warning that counts them and shows the first. Ambiguous tables always raise an error.
     columns : dict, optional
         All columns that are used, by their roles, such as ``{"a": "left", "b": "right", "winner":
         "better"}``; nothing is guessed then.
@@ -178,17 +174,14 @@ def read_source(
     require_arguments(named, COLUMN_ARGUMENTS)
     beside = {"covariates": covariates, "cluster": cluster if isinstance(cluster, str) else None}
     name = str(source) if isinstance(source, (str, Path)) else "table"
-    odd: dict[str, None] | None = {} if skips else None
-    if (tables := _open_orders(source, odd)) is not None:
+    if (tables := _open_orders(source)) is not None:
         rater = named.pop("rater", None)
         unused = {"layout": layout, "ignore": ignore, "missing": missing, **named, **beside}
+        unused["on_error"] = on_error if skips else None
         _refuse_unused(unused, "applies to tables of votes or ballots, not rankings", name)
-        if (ending := Path(name).suffix) in PREFLIB_ENDINGS:
-            _refuse_unused(
-                {"on_error": on_error if skips else None}, f"has no use in {ending}", name
-            )
+        if Path(name).suffix in PREFLIB_ENDINGS:
             return Votes(read_preflib(Path(name), items, kind or "top"))
-        return _read_orders(tables, name, items, kind, rater, odd)
+        return _read_orders(tables, name, items, kind, rater)
     ignored, outcomes = split_names(ignore), named.pop("outcomes", None)
     table = open_table(source, read_missing(missing), on_error)
     of_votes = {*named} & VOTE_ARGUMENTS or outcomes or covariates
@@ -237,10 +230,10 @@ def read_missing(missing: str | Iterable[str] | None) -> set[str]:
     return {""} if given == [] else MISSING | {*(given or ())}
 
 
-def _open_orders(source: object, odd: dict[str, None] | None) -> Iterable[Table] | None:
+def _open_orders(source: object) -> Iterable[Table] | None:
     """Tables of rankings, one per row, some at a time; None for a table of votes or ballots."""
     if isinstance(source, (str, Path)):
-        return _open_file(Path(source), odd)
+        return _open_file(Path(source))
     records, frame = source, None if isinstance(source, dict) else as_frame(source)
     if frame is not None and "ranking" in frame.columns:
         records = frame.rows(named=True)
@@ -254,7 +247,7 @@ def _open_orders(source: object, odd: dict[str, None] | None) -> Iterable[Table]
     return [open_table(records, nested=True)]
 
 
-def _open_file(path: Path, odd: dict[str, None] | None) -> Iterable[Table] | None:
+def _open_file(path: Path) -> Iterable[Table] | None:
     """Tables of rankings in a file; none in PrefLib's; None for a table of votes or ballots."""
     ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
     if ending in PREFLIB_ENDINGS:
@@ -280,7 +273,7 @@ def _open_file(path: Path, odd: dict[str, None] | None) -> Iterable[Table] | Non
         is_text = isinstance(record, dict) and any(isinstance(x, str) for x in record.values())
         if not isinstance(record, dict) or ("ranking" not in record and is_text):
             return None
-    return (Table(some, odd=odd) for some in iterate_records(path, ROWS_AT_ONCE, odd))
+    return map(Table, iterate_records(path, ROWS_AT_ONCE))
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -338,47 +331,29 @@ def _read_orders(
     items: Iterable[object] | None,
     kind: Kind | None,
     rater: str | None,
-    odd: dict[str, None] | None,
 ) -> Votes:
-    """Rankings in all tables, over the given items or those that occur in any, sorted.
-
-    With ``odd``, those that cannot be read are skipped, and a warning counts them.
-    """
+    """Rankings in all tables, over the given items or those that occur in any, sorted."""
     listed = None if items is None else as_names(items)
     if listed is None and name.endswith(".parquet"):
         listed = _read_item_names(Path(name))
     parts: list[Rankings] = []
     fields: dict[str, None] = {}
-    problems, n, by = [], 0, "rater"
+    by = "rater"
     for table in tables:
         fields |= dict.fromkeys(table.columns)
         by = _find_rater(table, [*fields], rater)
-        columns = {
-            name: table.read_values(name) for name in {*FIELDS, by, "shown"} & {*table.columns}
-        }
-        build = partial(_build, table, columns, by, listed, kind)
-        rows = [*range(len(columns.get("ranking", ())))]
-        n += len(rows)
-        if odd is not None:
-            rows, skipped = find_readable(rows, build)
-            problems += [text for _, text in skipped]
-        if rows:
-            parts.append(build(rows))
-            if kind is None:
-                # Not a matter of single records: none is skipped for it.
-                _require_kinds(table, columns, rows, {*parts[-1].items})
-    problems = [*(odd or ()), *problems]
+        names = {*FIELDS, by, "shown"} & {*table.columns}
+        columns = {name: table.read_values(name) for name in names}
+        parts.append(_build(table, columns, by, listed, kind))
+        if kind is None:
+            _require_kinds(table, columns, {*parts[-1].items})
     if not parts:
-        rule = f"has no line that can be read; the first: {problems[0]}" if problems else "is empty"
-        raise InputError("file", NO_VALUE, rule, where=name)
-    if problems:
-        warn_of_skipped(len(problems), n + len(odd or ()), problems)
-    names = listed or tuple(sorted({item for part in parts for item in part.items}))
-    rankings = Rankings.concatenate(part.change_items(names) for part in parts)
+        raise InputError("file", NO_VALUE, "is empty", where=name)
+    every = listed or tuple(sorted({item for part in parts for item in part.items}))
+    rankings = Rankings.concatenate(part.change_items(every) for part in parts)
     used = {name: "rater" if name == by else name for name in fields if name in {*FIELDS, by}}
-    return Votes(
-        rankings, reading=Reading("rankings", used, tuple(x for x in fields if x not in used))
-    )
+    unused = tuple(name for name in fields if name not in used)
+    return Votes(rankings, reading=Reading("rankings", used, unused))
 
 
 def _build(
@@ -387,21 +362,16 @@ def _build(
     rater: str,
     items: tuple[str, ...] | None,
     kind: Kind | None,
-    rows: Sequence[int],
 ) -> Rankings:
-    """Rankings of some rows; a field that is null is left out."""
-
-    def where(i: int) -> str:
-        return table.where(rows[i])
+    """Rankings of a table; a field that is null is left out."""
+    orders = columns.get("ranking", [None])
 
     def read(field: str, default: Any = None) -> list[Any]:
-        cells = columns.get(field)
-        if cells is None:
-            return [default] * len(rows)
-        return [default if cells[row] is None else cells[row] for row in rows]
+        cells = columns.get(field, [None] * len(orders))
+        return [default if cell is None else cell for cell in cells]
 
-    orders = read("ranking")
-    refuse_first("ranking", orders, lambda order: type(order) is list, "must be a list", where)
+    rule = "must be a list of names"
+    refuse_first("ranking", orders, lambda order: type(order) is list, rule, table.where)
     rankings = Rankings.from_orders(
         orders,
         items=items,
@@ -410,15 +380,15 @@ def _build(
         raters=read(rater),
         weights=read("weight", 1),
         kind=read("kind", kind or "top"),
-        where=where,
+        where=table.where,
     )
     lengths = rankings.lengths.copy()
-    for row, (k, most) in enumerate(zip(read("k"), rankings.n_listed.tolist(), strict=True)):
+    for row, k in enumerate(columns.get("k", ())):
         if k is not None:
-            with prefix_errors(where(row)):
+            with prefix_errors(table.where(row)):
                 # Programs without missing whole numbers write floats.
                 whole = int(k) if isinstance(k, float) and k.is_integer() else k
-                lengths[row] = require_whole_number("k", whole, most)
+                lengths[row] = require_whole_number("k", whole, int(rankings.n_listed[row]))
     return rankings.top(lengths) if np.any(lengths < rankings.lengths) else rankings
 
 
@@ -441,14 +411,12 @@ def _find_rater(table: Table, fields: list[str], rater: str | None) -> str:
     return people[0] if people and "rater" not in people else "rater"
 
 
-def _require_kinds(
-    table: Table, columns: Mapping[str, list[Any]], rows: Sequence[int], items: set[str]
-) -> None:
+def _require_kinds(table: Table, columns: Mapping[str, list[Any]], items: set[str]) -> None:
     """Raise for a ranking of some items that were shown, if it does not say what it is."""
-    for row in rows if "shown" in columns else ():
-        shown, kind = columns["shown"][row], columns.get("kind")
+    kinds = columns.get("kind")
+    for row, shown in enumerate(columns.get("shown", ())):
         is_part = isinstance(shown, list) and not items <= {*map(str, shown)}
-        if is_part and (kind is None or kind[row] is None):
+        if is_part and (kinds is None or kinds[row] is None):
             table.refuse(
                 "kind", NO_VALUE, 'must be given: "shown" does not have all items. The others may '
                 "come after the ranking (top) or may not have been compared (subset)", row,
