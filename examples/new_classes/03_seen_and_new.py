@@ -55,7 +55,7 @@ both = rs.zeroshot.SeenAndNew(head, seen_loss=0.05).fit(reference, data.seen_val
 _, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 bins = np.linspace(-12, 12, 49)
 for colour, (name, table) in zip(("C0", "C1", "0.35"), scores.items(), strict=True):
-    log_odds, minus_threshold = both.decision_terms(table).T
+    log_odds, minus_threshold = both.head_.decision_terms(table).T
     ax.hist(log_odds, bins, density=True, histtype="step", color=colour, label=name)
 ax.axvline(-minus_threshold[0], color="k", linewidth=1)
 ax.set(xlabel="log-odds of the best new intent", ylabel="density")

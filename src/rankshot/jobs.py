@@ -56,7 +56,7 @@ from rankshot.zeroshot.files.score_tables import (
 )
 from rankshot.zeroshot.knowledge import Knowledge, load_head
 from rankshot.zeroshot.linear_head import LinearHead
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.seen_and_new import JointHead
 
 __all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING, HEAD = ".parquet", ".rankshot"
@@ -564,7 +564,7 @@ def _open_head(
     path: Path,
     items: tuple[str, ...],
     key: str,  # noqa: ARG001 (a changed file is read again)
-) -> LinearHead | SeenAndNew:
+) -> LinearHead | JointHead:
     """A head, which a worker process opens once."""
     if path.suffix == HEAD:
         return load_head(path)

@@ -43,3 +43,11 @@ def permuted(values, order, kind):
     square[:, first, second] = values
     square[:, second, first] = -values
     return square[:, order][:, :, order][:, first, second]
+
+
+def find_excess(together, inputs, first):
+    """The log-odds less the thresholds, as the parts of a decision define them."""
+    found = np.empty((len(first), len(together.thresholds)))
+    for decision, classes in together.parts:
+        found[:, classes] = decision.log_odds(inputs, first)[:, classes]
+    return found - together.thresholds

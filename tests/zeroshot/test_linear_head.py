@@ -234,6 +234,11 @@ def test_heads_that_earlier_versions_saved(rng):
     np.testing.assert_allclose(
         loaded.predict_proba(expected["scores"]), expected["proba"], atol=1e-12
     )
+    together = rs.load_head(SAVED / "version_0_4_together.rankshot")
+    expected = np.load(SAVED / "version_0_4_together.npz")
+    scores = rs.Scores(expected["scores"], together.seen, features=expected["features"])
+    np.testing.assert_allclose(together.predict_proba(scores), expected["proba"], atol=1e-12)
+    assert together.about["budget"]["n_inputs"] == 300
     with pytest.raises(rs.RankshotError, match=r"0\.3\.0.*fit it again"):
         rs.load_head(SAVED / "version_0_3.rankshot")
 

@@ -43,11 +43,41 @@ def check_file(path, head):
 def test_a_head_alone(tmp_path):
     head = fitted(reference=random_scores(np.random.default_rng(4), "multiclass", n=40))
     refined = rs.zeroshot.BatchRefinement(head).fit(random_scores(np.random.default_rng(1), n=40))
-    for each in (fitted(), head, refined):
+    both = rs.zeroshot.SeenAndNew(head).fit()
+    for each in (fitted(), head, refined, both):
         assert rs.export_onnx(each, tmp_path / "head.onnx") <= 1e-5
         check_file(tmp_path / "head.onnx", each)
     with refuses("head"):
-        rs.export_onnx(rs.zeroshot.SeenAndNew(head).fit(), tmp_path / "both.onnx")
+        rs.export_onnx("head", tmp_path / "head.onnx")
+
+
+@pytest.mark.parametrize("options", [{}, {"none": True}, {"seen": False}, {"labelled": 2}])
+def test_seen_and_new_classes_alone_and_behind_a_network(tmp_path, options):
+    """Groups of classes with and without examples, features, and "none of these"."""
+    rng, n_labelled = np.random.default_rng(3), options.pop("labelled", 0)
+    network = write_network(tmp_path / "network.onnx", end=["Softmax"])
+    proba = softmax(rng.normal(size=(200, 3)) @ WEIGHTS, axis=1)
+    features = rng.normal(size=(200, 3))
+    reference = rs.Scores.from_probabilities(proba, ITEMS).with_blocks(features=features)
+    examples = reference[:n_labelled], np.array(TARGETS[:n_labelled])
+    examples = examples if n_labelled else None
+    head = fitted(reference=reference, examples=examples)
+    both = rs.zeroshot.SeenAndNew(head, seen_loss=0.1, **options).fit(reference, None, examples)
+    assert both.head_.n_features == (3 if n_labelled else 0)
+    assert len(both.head_.groups) == 1 + bool(n_labelled) + options.get("none", False)
+    assert rs.export_onnx(both, tmp_path / "all.onnx", network=network) <= 1e-5
+    found, label = run(tmp_path / "all.onnx", x=INPUTS)
+    scores = rs.Scores.from_probabilities(softmax(INPUTS @ WEIGHTS, axis=1), ITEMS)
+    scores = scores.with_blocks(features=INPUTS)
+    np.testing.assert_allclose(found, both.predict_proba(scores), rtol=0, atol=1e-5)
+    assert both.classes_[label].tolist() == both.predict(scores).tolist()
+    rs.export_onnx(both, tmp_path / "head.onnx")
+    inputs = (
+        {"scores": scores.values, "features": INPUTS} if n_labelled else {"scores": scores.values}
+    )
+    for rows in (slice(None), slice(1)):
+        alone = run(tmp_path / "head.onnx", **{name: x[rows] for name, x in inputs.items()})[0]
+        np.testing.assert_allclose(alone, found[rows], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_items", [2, 3, 6, 9])

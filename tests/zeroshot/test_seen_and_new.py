@@ -1,11 +1,16 @@
 """`SeenAndNew`: probabilities that follow the decision, budgets, files and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from head_cases import find_excess
 from tests.refusals import refuses
 
 import rankshot as rs
-from rankshot.zeroshot import Settings
+from rankshot.zeroshot import Settings, seen_and_new
+from rankshot.zeroshot.together import fit_together
+from rankshot.zeroshot.weighted_mean import describe_inputs
 
 ITEMS = ["a", "b", "c", "d", "e"]
 RANKINGS = rs.Rankings.from_orders(
@@ -38,19 +43,27 @@ def both(reference=None, labels=None, examples=None, **options):
 
 @pytest.mark.parametrize("none", [True, False])
 @pytest.mark.parametrize("n_examples", [0, 1, 6])
-def test_the_most_probable_class_is_the_decision(seen, new, rng, none, n_examples):
+def test_the_most_probable_class_is_the_decision(seen, new, rng, monkeypatch, none, n_examples):
+    """The rule as `together` defines it, by the first guess and each class's own log-odds."""
     examples = draw(rng, NEW, n_examples, ["u", "v"]) if n_examples else None
+    fits = []
+    monkeypatch.setattr(
+        seen_and_new, "fit_together", lambda *x, **y: fits.append(fit_together(*x, **y)) or fits[0]
+    )
     head = both(*seen, examples, none=none)
     for scores, _ in (seen, new):
         proba = head.predict_proba(scores)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
-        inputs, first = head._describe(scores)
-        excess = head.decision_.excess(inputs, first)
+        inputs = describe_inputs(scores, np.zeros(0))
+        first = scores.values.argmax(axis=1)
+        excess = find_excess(fits[0], inputs, first)
+        terms = head.inner.decision_terms(scores)
+        np.testing.assert_allclose(terms.sum(axis=1), excess.max(axis=1), atol=1e-9)
         expected = np.array(ITEMS)[first]
         is_new = excess.max(axis=1) > 0
         expected = np.where(is_new, np.array(["u", "v"])[excess.argmax(axis=1)], expected)
         if none:
-            misfit = head.decision_.misfit(inputs, first)
+            misfit = fits[0].parts[0][0].misfit(inputs, first) - fits[0].none
             expected = np.where(
                 misfit > np.maximum(excess.max(axis=1), 0), "none of these", expected
             )
@@ -119,7 +132,7 @@ def test_a_file_gives_the_same_probabilities(seen, new, tmp_path, n_examples):
     loaded = rs.load_head(tmp_path / "head.rankshot")
     np.testing.assert_array_equal(loaded.predict_proba(new[0]), head.predict_proba(new[0]))
     assert loaded.classes_.tolist() == head.classes_.tolist()
-    assert loaded.budget_.n_inputs == 400
+    assert loaded.about["budget"]["n_inputs"] == 400
 
 
 def test_features_of_examples_help(seen, new, rng):
@@ -148,11 +161,37 @@ def test_single_precision_and_renamed_classes(seen, new):
     found = head.predict_proba(single)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, head.predict_proba(new[0]), atol=1e-4)
-    renamed = head.rename_seen({"a": "A"})
+    renamed = head.head_.rename_seen({"a": "A"})
     assert "A" in renamed.classes_
     np.testing.assert_allclose(
         np.sort(renamed.predict_proba(new[0].values)), np.sort(head.predict_proba(new[0]))
     )
+
+
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_other_libraries_and_a_torch_module(seen, new, library):
+    module = pytest.importorskip(library)
+    head = both(*seen, none=True).head_
+    values = np.concatenate([new[0].values, new[0].values.round(), np.zeros((1, 5))])
+    values = values.astype(np.float32)
+    expected, inputs = head.log_proba(values.astype(np.float64)), module.asarray(values)
+    found = [head.log_proba(inputs)]
+    assert head.predict(inputs).tolist() == head.predict(values).tolist()
+    if library == "torch":
+        network = head.to_torch()
+        assert network.classes == tuple(head.classes_)
+        found += [network(inputs), module.export.export(network, (inputs,)).module()(inputs)]
+    for log_proba in found:
+        np.testing.assert_allclose(np.asarray(log_proba), expected, atol=1e-4)
+
+
+WRONG = {"thresholds": np.zeros(3), "groups": np.zeros((1, 3)), "seen_temperature": 0.0}
+
+
+@pytest.mark.parametrize("parameter", WRONG)
+def test_what_no_fit_makes_is_refused(seen, parameter):
+    with refuses(parameter):
+        replace(both(*seen).head_, **{parameter: WRONG[parameter]})
 
 
 def test_refused(seen):
@@ -173,8 +212,7 @@ def test_a_batch_serves_as_the_reference(seen, new, rng):
     batch = rs.Scores.concatenate([seen[0], new[0]])
     alone = both()
     head = rs.Knowledge(RANKINGS, batch=batch).fit(Settings(classes="all"))
-    assert head.reference_is_batch_
-    assert head.budget_ is None
+    assert (head.about["reference_is_batch"], head.about["budget"]) == (True, None)
     accuracy = [
         sum(np.mean(each.predict(inputs) == labels) for inputs, labels in (seen, new))
         for each in (alone, head)
@@ -182,7 +220,7 @@ def test_a_batch_serves_as_the_reference(seen, new, rng):
     assert accuracy[1] > accuracy[0] + 0.1
     # A small batch does not, unless this is wanted; an explicit budget limits what is new.
     few = rs.Knowledge(RANKINGS, batch=batch[:4])
-    assert not few.fit(Settings(classes="all")).reference_is_batch_
+    assert not few.fit(Settings(classes="all")).about["reference_is_batch"]
     settings = Settings(classes="all", batch=True, seen_loss=0.05)
     head = rs.Knowledge(RANKINGS, batch=batch).fit(settings)
     assert np.isin(head.predict(batch), ["u", "v"]).mean() <= 0.06
@@ -195,7 +233,7 @@ def test_a_batch_beside_a_reference_is_used_and_saved(seen, new, tmp_path):
     known = rs.Knowledge(RANKINGS, (seen[0][150:], seen[1][150:]), batch=batch)
     alone = known.fit(Settings(classes="all", seen_loss=0.05, batch=False))
     jointly = known.fit(Settings(classes="all", seen_loss=0.05, batch=True))
-    assert jointly.budget_.n_inputs == alone.budget_.n_inputs == 250
+    assert jointly.about["budget"]["n_inputs"] == alone.about["budget"]["n_inputs"] == 250
     assert (jointly.predict(batch) != alone.predict(batch)).any()
     jointly.save(tmp_path / "head.rankshot")
     loaded = rs.load_head(tmp_path / "head.rankshot")

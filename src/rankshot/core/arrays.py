@@ -76,6 +76,8 @@ def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:
 
     Floating-point numbers get the precision of ``like``.
     """
+    if xp is np:
+        return array.astype(like.dtype) if array.dtype.kind == "f" else array
     if array.dtype.kind == "f":
         return xp.asarray(array, dtype=like.dtype, device=device_of(like))
     return xp.asarray(array, device=device_of(like))
@@ -105,6 +107,13 @@ def row_norm(x: Array, xp: Library) -> Array:
         return xp.linalg.vector_norm(x, axis=1, keepdims=True)
     squares = xp.sum(x * x, axis=1, keepdims=True)
     return xp.where(squares > 0, xp.sqrt(xp.where(squares > 0, squares, 1.0)), 0.0)
+
+
+def largest_of_rows(x: Array, k: int, xp: Library) -> Array:
+    """The ``k`` largest numbers of each row, the largest first."""
+    if hasattr(xp, "topk"):
+        return xp.topk(x, k)[0]
+    return xp.flip(xp.sort(x, axis=1), axis=1)[:, :k]
 
 
 def log_softmax(x: Array, xp: Library, axis: int) -> Array:

@@ -47,7 +47,7 @@ from rankshot.zeroshot.remarks import (
     describe_predictions,
 )
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.seen_and_new import JointHead
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
@@ -73,7 +73,7 @@ class Recognition:
         The probabilities of all classes, in the order of ``head.classes_``.
     alone : array of str
         The class of each input, predicted without the other inputs of the batch.
-    head : LinearHead or SeenAndNew
+    head : LinearHead or JointHead
         The fitted head, which can be saved.
     forecast : Forecast or None
         The rehearsal on labelled inputs of seen classes; its ``predicted`` is the mean accuracy on
@@ -106,7 +106,7 @@ class Recognition:
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
     alone: NDArray[np.str_]
-    head: LinearHead | SeenAndNew
+    head: LinearHead | JointHead
     forecast: Forecast | None
     notes: tuple[str, ...]
     knowledge: Knowledge

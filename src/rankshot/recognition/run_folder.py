@@ -72,7 +72,7 @@ class Run:
         What was known; its ``batch`` has the scores of the inputs.
     settings : Settings
         How the head was fitted.
-    head : LinearHead or SeenAndNew
+    head : LinearHead or JointHead
         The fitted head.
     notes : tuple of str
         Sentences that describe what was done, and why.

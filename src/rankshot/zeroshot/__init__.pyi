@@ -17,7 +17,7 @@ from .linear_head import LinearHead as LinearHead, Predictor as Predictor
 from .onnx_export import export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .scores import Scores as Scores
-from .seen_and_new import SeenAndNew as SeenAndNew
+from .seen_and_new import JointHead as JointHead, SeenAndNew as SeenAndNew
 from .settings import Settings as Settings
 from .suggestions import suggest as suggest
 from .weighted_mean import WeightedMean as WeightedMean

@@ -71,7 +71,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : classifier
         The fitted estimator.
-    head_ : LinearHead or SeenAndNew
+    head_ : LinearHead or JointHead
         The fitted head.
     classes_ : ndarray of str
         The classes that may be predicted, sorted. They are always text, even where the labels

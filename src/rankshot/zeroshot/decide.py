@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.arrays import numpy_dtype, other_library, to_numpy
+from rankshot.core.arrays import Array, Library, numpy_dtype, other_library, to_numpy
 from rankshot.core.errors import RowError
 from rankshot.core.validation import require_whole_number
 
@@ -45,17 +45,20 @@ class Top(NamedTuple):
     proba: Floats
 
 
-def most_probable(log_proba: Floats) -> NDArray[np.intp]:
-    """The column of the largest value of each row; among equals, the first."""
-    xp = other_library(log_proba) or np
+def find_best(log_proba: Array, xp: Library) -> Array:
+    """The column of the largest value of each row, in any library; among equals, the first."""
     top = xp.max(log_proba, axis=1, keepdims=True)
+    tied = EQUAL_LOG_PROBA[numpy_dtype(log_proba)] * xp.maximum(xp.abs(top), xp.ones_like(top))
+    return xp.argmax(xp.astype(log_proba >= top - tied, xp.int8), axis=1)
+
+
+def most_probable(log_proba: Array) -> NDArray[np.intp]:
+    """The column of the largest value of each row, in NumPy; among equals, the first."""
     with np.errstate(invalid="ignore"):
-        tied = EQUAL_LOG_PROBA[numpy_dtype(log_proba)] * xp.clip(xp.abs(top), 1.0, None)
-        is_best = xp.astype(log_proba >= top - tied, xp.int8)
-    best = xp.argmax(is_best, axis=1)
-    if xp is not np:
+        best = find_best(log_proba, other_library(log_proba) or np)
+    if (xp := other_library(log_proba)) is not None:
         # Scores on other devices have not been checked.
-        best = to_numpy(xp.where(xp.isnan(top[:, 0]), -1, best))
+        best = to_numpy(xp.where(xp.isnan(xp.max(log_proba, axis=1)), -1, best))
         if (best < 0).any():
             raise RowError(": the scores are not finite", int(np.argmax(best < 0)))
     return np.asarray(best)

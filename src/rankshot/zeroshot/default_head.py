@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.arrays import largest_of_rows
 from rankshot.zeroshot.scores import count_effective, count_predictions
 
 Floats = NDArray[np.float64]
@@ -113,18 +114,12 @@ def rank_bonus(scores: Any, xp: Any = np) -> Any:
 
 def _bonus_by_level(scores: Any, xp: Any) -> Any:
     """The bonus without any choice that depends on the values: for graphs, compilers and ties."""
-    total = xp.zeros_like(scores)
-    level = xp.full_like(scores[:, :1], xp.inf)
-    used = xp.zeros_like(level)
-    for place, bonus in enumerate(PLACE_BONUS[: scores.shape[1]]):
-        # The level is the score at this place; it falls once all scores at the level have a place.
-        is_next = used <= place
-        below = xp.max(xp.where(scores < level, scores, -xp.inf), axis=1, keepdims=True)
-        level = xp.where(is_next, below, level)
-        at = xp.astype(scores == level, scores.dtype)
-        size = xp.sum(at, axis=1, keepdims=True)
-        used = xp.where(is_next, used + size, used)
-        total = total + at * (bonus / size)
+    bonuses = PLACE_BONUS[: scores.shape[1]]
+    largest, total = largest_of_rows(scores, len(bonuses), xp), xp.zeros_like(scores)
+    for place, bonus in enumerate(bonuses):
+        # All scores that are equal to the one at this place share its bonus.
+        at = xp.astype(scores == largest[:, place : place + 1], scores.dtype)
+        total = total + at * (bonus / xp.sum(at, axis=1, keepdims=True))
     return total
 
 

@@ -14,7 +14,7 @@ from rankshot.zeroshot.decide import take_top
 from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.seen_and_new import JointHead
 
 Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
@@ -49,7 +49,7 @@ class Explanation:
         The seen classes in the rankings of the explained class, up to the number of places that
         the head uses.
     gate : tuple of (str, float)
-        Only for `SeenAndNew`: the terms of the log-odds of new versus seen classes, which decide
+        Only for a `JointHead`: the terms of the log-odds of new versus seen classes, which decide
         between the two groups. ``items`` and ``others`` compare new classes, so they are empty if
         the explained class is not one of these.
 
@@ -138,7 +138,7 @@ def explain(
 
     Parameters
     ----------
-    head : LinearHead, SeenAndNew, or an estimator such as WeightedMean
+    head : LinearHead, JointHead, or an estimator such as WeightedMean
         A fitted head.
     scores : Scores or array-like
         Scores of a few inputs.
@@ -168,8 +168,8 @@ def explain(
     if not isinstance(head, Predictor):
         raise InputError("head", head, "must be a fitted head")
     # New classes are compared among themselves; the gate is between them and seen classes.
-    inner = head.inner
-    table = as_scores(scores, inner.seen)
+    value, inner = head.inner, head.inner.new
+    table = as_scores(scores, value.seen)
     log_proba = head.log_proba(table)
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     base = None if against is None else _column(inner, against)
@@ -178,7 +178,7 @@ def explain(
     sums = {what: part.sum(axis=2) for what, part in parts.items()}
     others = {**sums, "constant": total - sum(sums.values())}
     del others["scores"]
-    gate = head.decision_terms(table) if isinstance(head, SeenAndNew) else None
+    gate = value.decision_terms(table) if isinstance(value, JointHead) else None
     explanations = []
     for row in range(len(table)):
         name = str(best.labels[row, 0] if target is None else target)

@@ -1,4 +1,8 @@
-"""The formula of a `LinearHead`, for arrays of any library."""
+"""The formulas of fitted heads, for arrays of any library.
+
+``c`` has the constants of a head by name. NumPy, torch, CuPy and JAX compute these functions, and
+the export to ONNX records them, so no head has a second formula.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,14 @@ from rankshot.core.arrays import Array, Constants, Library, row_norm
 from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.scores import inverse_std
 
+LARGEST = 700.0
+"""Log-odds beyond this are as certain as numbers can say."""
+
 
 def evaluate(
     f: Array, features: Array | None, evidence: Array | None, c: Constants, xp: Library
 ) -> Array:
-    """The formula of a `LinearHead` in any library, from its constants ``c``."""
+    """The values of a `LinearHead`, before they are divided by its temperature."""
     product = f @ c["scores"]
     scale = inverse_std(f, product[:, -1:], xp)
     result = product[:, :-1] * scale + c["offsets"]
@@ -26,3 +33,69 @@ def scale_features(features: Array, usual: Array, xp: Library) -> Array:
     centered = features - usual
     length = row_norm(centered, xp)
     return centered / xp.where(length > 0, length, 1.0)
+
+
+def linear_logits(
+    f: Array, features: Array | None, evidence: Array | None, c: Constants, xp: Library
+) -> Array:
+    """The logits of a `LinearHead`: one column per new class."""
+    return evaluate(f, features, evidence, c, xp) / c["temperature"]
+
+
+def joint_terms(
+    f: Array, features: Array | None, evidence: Array | None, c: Constants, xp: Library
+) -> tuple[Array, Array, Array, Array]:
+    """The terms of a `JointHead`, each with one row per input.
+
+    These are the standardised scores, the log-odds of each new class against the first guess less
+    its threshold, the values that choose among the new classes, and what the first guess has in
+    each group of classes (a column for "none of these" is the last one).
+    """
+    L = c["groups"].shape[1]
+    mean = xp.mean(f, axis=1, keepdims=True)
+    x = (f - mean) * inverse_std(f, xp, mean)
+    # Log-odds may have large slopes: nothing is left to cancel in single precision.
+    values = evaluate(x, features, evidence, c, xp)
+    # Among equal scores, the first guess is the first by name.
+    is_largest = f == xp.max(f, axis=1, keepdims=True)
+    first = xp.argmax(xp.where(is_largest, c["priority"], 0.0), axis=1)
+    columns = x
+    if features is not None:
+        columns = xp.concat([x, scale_features(features, c["usual_features"], xp)], axis=1)
+    slopes = xp.take(c["first_slopes"], first, axis=0)
+    guess = xp.sum(xp.expand_dims(columns, axis=1) * slopes, axis=2)
+    guess = guess + xp.take(c["first_offsets"], first, axis=0)
+    by_rankings = values[:, L : 2 * L]
+    shared = 0.5 * _logsumexp(by_rankings, xp) - _logsumexp(x * c["sharpness"], xp)
+    excess = values[:, :L] - guess @ c["groups"] - shared * c["ranking_shares"] - c["thresholds"]
+    return x, excess, values[:, L:], guess
+
+
+def joint_logits(
+    f: Array, features: Array | None, evidence: Array | None, c: Constants, xp: Library
+) -> Array:
+    """The logits of a `JointHead`: one column per class, sorted by name.
+
+    That of the first guess is 0, so a new class is predicted if its log-odds exceed the threshold.
+    """
+    L = c["groups"].shape[1]
+    x, excess, values, guess = joint_terms(f, features, evidence, c, xp)
+    best = xp.max(excess, axis=1, keepdims=True)
+    # The log-odds say whether an input is new; which new class, the head if it knows more.
+    new = values[:, L:] / c["temperature"] if c["scores"].shape[1] > 2 * L + 1 else excess
+    new = new - xp.max(new, axis=1, keepdims=True) + xp.clip(best, -LARGEST, LARGEST)
+    if c["seen_temperature"].shape[0]:
+        seen = (x - xp.max(x, axis=1, keepdims=True)) / c["seen_temperature"]
+    else:
+        # "None of these" has the place of all seen classes.
+        seen = xp.zeros_like(best)
+    groups = [seen, new]
+    if c["misfit"].shape[0]:
+        misfit = -xp.maximum(guess[:, -1:], xp.max(values[:, :L], axis=1, keepdims=True))
+        groups.append(xp.clip(misfit - c["misfit"], -LARGEST, LARGEST))
+    return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)
+
+
+def _logsumexp(x: Array, xp: Library) -> Array:
+    largest = xp.max(x, axis=1, keepdims=True)
+    return largest + xp.log(xp.sum(xp.exp(x - largest), axis=1, keepdims=True))

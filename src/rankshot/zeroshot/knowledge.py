@@ -21,13 +21,13 @@ from rankshot.zeroshot.head_files import read_head_file
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.rehearsal import Grid, rehearse
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.seen_and_new import JointHead, SeenAndNew
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, Examples, Labelled, WeightedMean
 
 Labels = NDArray[np.str_]
 DEFAULTS = Settings()
-HEADS: dict[str, Any] = {"linear": LinearHead, "seen and new": SeenAndNew}
+HEADS: dict[str, Any] = {"linear": LinearHead, "joint": JointHead, "seen and new": JointHead}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ class Knowledge:
         """The seen classes, in the order of the columns of all scores."""
         return self.rankings.items
 
-    def fit(self, settings: Settings = DEFAULTS) -> LinearHead | SeenAndNew:
+    def fit(self, settings: Settings = DEFAULTS) -> LinearHead | JointHead:
         """A head that predicts what the settings allow, from everything that is known.
 
         Parameters
@@ -111,7 +111,7 @@ class Knowledge:
 
     def complete(
         self, fitted: WeightedMean, settings: Settings = DEFAULTS
-    ) -> LinearHead | SeenAndNew:
+    ) -> LinearHead | JointHead:
         """The head that `fit` returns, from ``fitted``, which `fit_alone` returned."""
         if settings.has_gate:
             # If seen classes may not be predicted, they are "none of these".
@@ -124,7 +124,7 @@ class Knowledge:
             uses_batch = settings.batch is True or self._lacks_reference(settings)
             batch = self.batch if uses_batch else None
             reference, labels = self.reference or (None, None)
-            return both.fit(reference, labels, self.examples, batch)
+            return both.fit(reference, labels, self.examples, batch).head_
         if self.batch is None:
             return fitted.head_
         return refine_batch(fitted, self.batch, self.examples, settings.batch)
@@ -189,7 +189,7 @@ def as_labels(labels: ArrayLike, n: int) -> Labels:
     return names
 
 
-def load_head(path: str | Path) -> LinearHead | SeenAndNew:
+def load_head(path: str | Path) -> LinearHead | JointHead:
     """Read a fitted head that its method ``save``, or the command, wrote.
 
     It gives the same predictions and explanations as the saved head, and can be saved again.
@@ -217,7 +217,7 @@ def load_head(path: str | Path) -> LinearHead | SeenAndNew:
     file = read_head_file(path)
     with prefix_errors(path):
         try:
-            head: LinearHead | SeenAndNew = HEADS[file.type].from_file(file)
+            head: LinearHead | JointHead = HEADS[file.type].from_file(file)
         except RankshotError:
             raise
         except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ from rankshot.core.validation import as_names, require_number
 from rankshot.zeroshot.decide import Top, most_probable, take_top
 from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.files.score_tables import as_scores
-from rankshot.zeroshot.formula import evaluate, scale_features
+from rankshot.zeroshot.formula import evaluate, linear_logits, scale_features
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.scores import Kind, Scores, standardize_rows
 
@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 
 Doubles = NDArray[np.float64]
 Block = Literal["scores", "features", "evidence"]
+Formula = Callable[[Array, Array | None, Array | None, Constants, Library], Array]
+"""A function of scores, features, evidence, constants and a library of arrays."""
 
 
 class Predictor(ABC):
-    """What everything that predicts new classes from scores has in common.
+    """What everything that predicts classes from scores has in common.
 
     ``classes_`` are the classes that may be predicted, sorted by name.
 
@@ -61,8 +63,8 @@ class Predictor(ABC):
 
     @property
     @abstractmethod
-    def inner(self) -> LinearHead:
-        """The head over the new classes: itself, or the one that an estimator has inside."""
+    def inner(self) -> Head:
+        """The fitted value, a `LinearHead` or a `JointHead`: that of an estimator, or itself."""
 
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """Log-probabilities: one row per input, one column per class as in ``classes_``.
@@ -71,13 +73,10 @@ class Predictor(ABC):
         ----------
         scores : Scores, data frame, file or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of the seen
-            classes. The result is float32 if the scores are.
+            classes. The result is float32 if the scores are. torch, CuPy and JAX arrays give a
+            result of the same library, on the same device; their values are not checked.
         """
         return self.inner.log_proba(scores)
-
-    def to_file(self) -> HeadFile:
-        """The content of a file."""
-        return self.inner.to_file()
 
     def save(self, path: str | Path, *, provenance: Mapping[str, object] | None = None) -> None:
         """Write what was fitted to one file (.rankshot), which `load_head` reads.
@@ -94,7 +93,7 @@ class Predictor(ABC):
             Further information on how the head was made, such as a note for its users, as plain
             values (text, numbers, lists).
         """
-        write_head_file(Path(path), self.to_file(), provenance or {})
+        write_head_file(Path(path), self.inner.to_file(), provenance or {})
 
     def predict_proba(self, scores: Scores | ArrayLike) -> Array:
         """Probabilities: one row per row of ``scores``, one column per class as in ``classes_``."""
@@ -113,8 +112,135 @@ class Predictor(ABC):
         return take_top(to_numpy(self.log_proba(scores)), self.classes_, k)
 
 
+class Head(Predictor):
+    """A fitted head as a value: a formula of `rankshot.zeroshot.formula`, and its constants.
+
+    Attributes
+    ----------
+    seen : tuple of str
+        The seen classes, in the order of the columns of the scores.
+    evidence : tuple of str
+        The classes of the other model's scores; empty if inputs need none.
+    n_features : int
+        The number of features that inputs need; 0 for none.
+    kind : str or None
+        The kind of scores that the head was fitted to, if it was fitted to any.
+    about : mapping
+        How the head came about, as plain values.
+    new : LinearHead
+        The head over the new classes alone.
+    """
+
+    seen: tuple[str, ...]
+    evidence: tuple[str, ...]
+    n_features: int
+    kind: Kind | None
+    about: Mapping[str, Any]
+    new: LinearHead
+    logits: ClassVar[Formula]
+
+    @property
+    def inner(self) -> Self:
+        """The head itself."""
+        return self
+
+    @abstractmethod
+    def constants(self, kind: Kind | None = None) -> Constants:
+        """The arrays of the formula by name, for scores of this kind."""
+
+    @abstractmethod
+    def to_file(self) -> HeadFile:
+        """The content of a file."""
+
+    def log_proba(self, scores: Scores | ArrayLike) -> Array:
+        """As for `Predictor.log_proba`: log-probabilities of ``scores``."""
+        logits = self._apply(type(self).logits, scores, len(self.classes_))
+        return log_softmax(logits, other_library(logits) or np, 1)
+
+    def _apply(self, formula: Formula, scores: Scores | ArrayLike, n_columns: int) -> Array:
+        """The values of a formula, with one row per input."""
+        table = self.require(as_scores(scores, self.seen))
+        xp = other_library(table.values) or np
+        c = self._convert(table, xp)
+        if xp is not np:
+            with _full_precision(xp):
+                return formula(*self._inputs(table), c, xp)
+        result = np.empty((len(table), n_columns), table.values.dtype)
+        # The columns of scores and of products, and what is looked up for each input.
+        cells = len(self.seen) + sum(x.size // max(len(x), 1) for x in c.values() if x.ndim > 1)
+        for rows in row_blocks(len(table), cells, 4 * CACHED_CELLS):
+            result[rows] = formula(*self._inputs(table, rows), c, np)
+        return result
+
+    def require(self, table: Scores) -> Scores:
+        """Raise unless a ``table`` of scores has what the head needs: their kind, and features."""
+        if self.kind is not None and table.kind != self.kind:
+            raise InputError(
+                "scores", table.kind, f"must be {self.kind}, as those that the head was fitted to"
+            )
+        n = 0 if table.features is None else table.features.shape[1]
+        if self.n_features and n != self.n_features:
+            raise InputError(
+                "features",
+                n,
+                f"must be {self.n_features} columns, as those of the examples",
+                hint="pass Scores(values, items, features=...)",
+            )
+        return table
+
+    def _inputs(
+        self, table: Scores, rows: slice = slice(None)
+    ) -> tuple[Array, Array | None, Array | None]:
+        """Scores, features and evidence of some rows, in one precision."""
+        values = table.values[rows, :]
+        if isinstance(values, np.ndarray):
+            # Sums are rounded in the order of memory: a table has one result in any order.
+            values = np.ascontiguousarray(values)
+        xp, features, evidence = other_library(values) or np, None, None
+        if self.n_features:
+            part = table.features[rows, :]
+            features = xp.astype(part.toarray() if issparse(part) else part, values.dtype)
+        if self.evidence:
+            evidence = xp.astype(table.evidence_of(self.evidence)[rows, :], values.dtype)
+        return values, features, evidence
+
+    def _convert(self, table: Scores, xp: Library) -> Constants:
+        """The constants in the library, precision and device of some scores; kept."""
+        like, device, mode = table.values, None, False
+        if xp is not np:
+            device = str(device_of(like))
+            # What torch makes in its inference mode has no place in the computation of a gradient.
+            mode = getattr(xp, "is_inference_mode_enabled", bool)()
+        key = xp.__name__, str(like.dtype), device, mode, table.kind
+        kept: dict[object, Constants] = self.__dict__["_converted"]
+        if key in kept:
+            return kept[key]
+        constants = {
+            name: to_library(x, xp, like) for name, x in self.constants(table.kind).items()
+        }
+        # What JAX makes inside a transformation is not valid outside.
+        if "jax" not in xp.__name__:
+            kept[key] = constants
+        return constants
+
+    def to_torch(self) -> TorchHead:
+        """The head as a torch module, from scores to log-probabilities.
+
+        It can be compiled, exported and moved to any device, and is differentiable. Its ``classes``
+        are the names of the columns. It computes in single precision, after ``double()`` in double
+        precision.
+        """
+        try:
+            from rankshot.zeroshot.torch_head import TorchHead  # noqa: PLC0415
+        except ImportError as error:
+            raise RankshotError(
+                f"to_torch needs {error.name}: pip install torch array-api-compat"
+            ) from None
+        return TorchHead(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearHead(Predictor):
+class LinearHead(Head):
     r"""A fitted head: one linear map from what is known of an input to its classes.
 
     .. math:: \log P(z|x) = \frac1T \left( \sum_i a_{zi} f_i(x) + b_z \right) + \text{const}
@@ -188,34 +314,25 @@ class LinearHead(Predictor):
         usual = np.zeros(C) if self.usual_scores is None else self.usual_scores
         ranks = np.zeros((L, 0)) if self.rank_slopes is None else self.rank_slopes
         arrays = {
-            "slopes": _as_finite("slopes", self.slopes, (L, C + d + len(evidence))),
-            "offsets": _as_finite("offsets", self.offsets, (L,)),
-            "usual_features": _as_finite("usual_features", self.usual_features, (d,)),
-            "usual_scores": _as_finite("usual_scores", usual, (C,)),
-            "rank_slopes": _as_finite("rank_slopes", ranks, (L, C if np.size(ranks) else 0)),
+            "slopes": as_finite("slopes", self.slopes, (L, C + d + len(evidence))),
+            "offsets": as_finite("offsets", self.offsets, (L,)),
+            "usual_features": as_finite("usual_features", self.usual_features, (d,)),
+            "usual_scores": as_finite("usual_scores", usual, (C,)),
+            "rank_slopes": as_finite("rank_slopes", ranks, (L, C if np.size(ranks) else 0)),
         }
         require_number("temperature", self.temperature, above=0, below=np.inf)
         names = {"seen": seen, "classes": classes, "evidence": evidence}
-        self.__dict__.update(arrays, **names, temperature=float(self.temperature), _converted={})
+        self.__dict__.update(arrays, **names, temperature=float(self.temperature))
+        self.__dict__.update(classes_=np.array(classes), n_features=d, _converted={})
 
     def __repr__(self) -> str:
         new, seen = len(self.classes), len(self.seen)
         return f"LinearHead: {new} classes from the scores of {seen}"
 
     @property
-    def classes_(self) -> NDArray[np.str_]:  # type: ignore[override]
-        """The classes that may be predicted, as in scikit-learn."""
-        return np.array(self.classes)
-
-    @property
-    def inner(self) -> LinearHead:
+    def new(self) -> Self:  # type: ignore[override]
         """The head itself."""
         return self
-
-    @property
-    def n_features(self) -> int:
-        """The number of features that inputs need; 0 for none."""
-        return len(self.usual_features)
 
     @property
     def blocks(self) -> dict[Block, slice]:
@@ -226,9 +343,18 @@ class LinearHead(Predictor):
 
     # ---- The formula
 
-    def constants(self) -> Constants:
-        """The arrays of `evaluate`, for any library: slopes have one row per column."""
-        slopes, block = self.slopes.T, self.blocks
+    logits: ClassVar[Formula] = staticmethod(linear_logits)
+
+    def constants(self, kind: Kind | None = None) -> Constants:  # noqa: ARG002
+        """The arrays of the formula by name, for scores of any kind."""
+        return self.stack_constants(self.slopes, self.rank_slopes, self.offsets)
+
+    def stack_constants(self, slopes: Doubles, rank_slopes: Doubles, offsets: Doubles) -> Constants:
+        """The arrays of `evaluate` for any rows of slopes of the same columns.
+
+        The arrays of slopes have one row per column.
+        """
+        slopes, block = slopes.T, self.blocks
         of_scores = slopes[block["scores"]]
         # The mean of each row is subtracted from the slopes instead of the scores, which would need
         # another table; the last column of the product is that mean.
@@ -238,23 +364,11 @@ class LinearHead(Predictor):
             "scores": np.hstack([of_scores, mean]),
             "features": slopes[block["features"]],
             "evidence": slopes[block["evidence"]],
-            "ranks": self.rank_slopes.T,
+            "ranks": rank_slopes.T,
             "usual_features": self.usual_features,
-            "offsets": self.offsets,
+            "offsets": offsets,
+            "temperature": np.array(self.temperature),
         }
-
-    def log_proba(self, scores: Scores | ArrayLike) -> Array:
-        """Log-probabilities: one row per input, one column per class as in ``classes_``.
-
-        Parameters
-        ----------
-        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
-            Scores of the classifier. The columns of a plain array are in the order of ``seen``. The
-            result is float32 if the scores are. torch, CuPy and JAX arrays give a result of the
-            same library, on the same device; their values are not checked.
-        """
-        values = self.decision_function(scores)
-        return log_softmax(values / self.temperature, other_library(values) or np, 1)
 
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """The values before they are divided by the temperature and normalised.
@@ -262,78 +376,7 @@ class LinearHead(Predictor):
         The values of a class can be compared between inputs: a high value means that the input
         fits the class well, even if it fits other classes better.
         """
-        table = self.require(as_scores(scores, self.seen))
-        if (xp := other_library(table.values)) is not None:
-            with _full_precision(xp):
-                return evaluate(*self._inputs(table), self._convert(table.values, xp), xp)
-        dtype = table.values.dtype
-        c = {name: array.astype(dtype) for name, array in self.constants().items()}
-        result = np.empty((len(table), len(self.classes)), dtype)
-        cells = sum(self.slopes.shape)
-        for rows in row_blocks(len(table), cells, 4 * CACHED_CELLS):
-            result[rows] = evaluate(*self._inputs(table, rows), c, np)
-        return result
-
-    def require(self, table: Scores) -> Scores:
-        """Raise unless a ``table`` of scores has what the head needs: their kind, and features."""
-        if self.kind is not None and table.kind != self.kind:
-            raise InputError(
-                "scores", table.kind, f"must be {self.kind}, as those that the head was fitted to"
-            )
-        n = 0 if table.features is None else table.features.shape[1]
-        if self.n_features and n != self.n_features:
-            raise InputError(
-                "features",
-                n,
-                f"must be {self.n_features} columns, as those of the examples",
-                hint="pass Scores(values, items, features=...)",
-            )
-        return table
-
-    def _inputs(
-        self, table: Scores, rows: slice = slice(None)
-    ) -> tuple[Array, Array | None, Array | None]:
-        """Scores, features and evidence of some rows, in one precision."""
-        values = table.values[rows, :]
-        if isinstance(values, np.ndarray):
-            # Sums are rounded in the order of memory: a table has one result in any order.
-            values = np.ascontiguousarray(values)
-        xp, features, evidence = other_library(values) or np, None, None
-        if self.n_features:
-            part = table.features[rows, :]
-            features = xp.astype(part.toarray() if issparse(part) else part, values.dtype)
-        if self.evidence:
-            evidence = xp.astype(table.evidence_of(self.evidence)[rows, :], values.dtype)
-        return values, features, evidence
-
-    def _convert(self, like: Array, xp: Library) -> Constants:
-        """The constants in the library, precision and device of some scores; kept."""
-        # What torch makes in its inference mode has no place in the computation of a gradient.
-        mode = getattr(xp, "is_inference_mode_enabled", bool)()
-        key = xp.__name__, str(like.dtype), str(device_of(like)), mode
-        kept: dict[object, Constants] = self.__dict__["_converted"]
-        if key in kept:
-            return kept[key]
-        constants = {name: to_library(x, xp, like) for name, x in self.constants().items()}
-        # What JAX makes inside a transformation is not valid outside.
-        if "jax" not in xp.__name__:
-            kept[key] = constants
-        return constants
-
-    def to_torch(self) -> TorchHead:
-        """The head as a torch module, from scores to log-probabilities.
-
-        It can be compiled, exported and moved to any device, and is differentiable. Its ``classes``
-        are the names of the columns. It computes in single precision, after ``double()`` in double
-        precision.
-        """
-        try:
-            from rankshot.zeroshot.torch_head import TorchHead  # noqa: PLC0415
-        except ImportError as error:
-            raise RankshotError(
-                f"to_torch needs {error.name}: pip install torch array-api-compat"
-            ) from None
-        return TorchHead(self.seen, self.classes, self.constants(), self.temperature)
+        return self._apply(evaluate, scores, len(self.classes))
 
     # ---- Other values that follow from it
 
@@ -399,7 +442,8 @@ def _full_precision(xp: Library) -> AbstractContextManager[object]:
     return precise
 
 
-def _as_finite(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Doubles:
+def as_finite(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Doubles:
+    """Numbers of this shape that cannot be changed; others are refused."""
     array = np.array(values, np.float64)
     if array.shape != shape:
         raise InputError(name, array.shape, f"must have the shape {shape}")

@@ -14,20 +14,11 @@ from numpy.typing import NDArray
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
-from rankshot.core.validation import require_module
 from rankshot.sources.names import IMAGENET, read_class_labels
-from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
-from rankshot.zeroshot.default_head import PLACE_BONUS
-from rankshot.zeroshot.formula import evaluate
-from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.scores import (
-    LEAST_PROBABILITY,
-    ROUNDING_UNITS,
-    Kind,
-    Scores,
-    are_probabilities,
-)
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.decide import find_best
+from rankshot.zeroshot.linear_head import Head, Predictor
+from rankshot.zeroshot.onnx_arrays import RecordedArray, Recorder, import_onnx
+from rankshot.zeroshot.scores import Kind, Scores, are_probabilities, log_probabilities
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -114,12 +105,8 @@ def export_onnx(
     >>> head.classes_[label]
     array(['cat'], dtype='<U5')
     """
-    if isinstance(head, SeenAndNew):
-        rule = "predicts old and new classes, which an ONNX file cannot"
-        hint = "save it as .rankshot, or fit it with classes='new'"
-        raise InputError("head", type(head).__name__, rule, hint=hint)
     if not isinstance(head, Predictor):
-        raise InputError("head", head, "must be a fitted LinearHead", hint="as WeightedMean makes")
+        raise InputError("head", head, "must be a fitted head", hint="as WeightedMean makes")
     head, path = head.inner, Path(path)
     require_ending(path, (".onnx",))
     if network is None:
@@ -168,7 +155,7 @@ def _pass_scores(n_items: int) -> Any:
     return make.make_model(graph, opset_imports=[make.make_opsetid("", OPSET)], ir_version=8)
 
 
-def _find_scores(network: ModelProto, head: LinearHead, output: str | None, where: str) -> _Front:
+def _find_scores(network: ModelProto, head: Head, output: str | None, where: str) -> _Front:
     """Find the scores that a head takes among the outputs of a network, and the features."""
     scores = _choose_output(network, len(head.seen), output, where)
     metadata = {entry.key: entry.value for entry in network.metadata_props}
@@ -241,7 +228,6 @@ class _Graph:
 
     def __init__(self, front: _Front) -> None:
         self.front, self.onnx = front, import_onnx("onnx")
-        self.float = self.onnx.TensorProto.FLOAT
         network = front.network
         own = {one.domain: one.version for one in network.opset_import}
         try:
@@ -254,124 +240,61 @@ class _Graph:
         if "" not in own:
             self.model.opset_import.append(self.onnx.helper.make_opsetid("", OPSET))
         del self.model.graph.output[:], self.model.metadata_props[:]
+        self.xp = Recorder(self.model.graph)
         # Inputs that the network does not have, with random values.
         self.more: Inputs = {}
 
-    def add(self, operator: str, *inputs: str | NDArray[Any] | float, **options: object) -> str:
-        """Add a node; numbers and arrays become constants. The name of its output."""
-        name = f"rankshot/{operator}_{len(self.model.graph.node)}"
-        names = [x if isinstance(x, str) else self._constant(x) for x in inputs]
-        outputs = [name, f"{name}_index"] if operator == "TopK" else [name]
-        node = self.onnx.helper.make_node(operator, names, outputs, name, **options)
-        self.model.graph.node.append(node)
-        return name
-
-    def _constant(self, values: NDArray[Any] | float) -> str:
-        """Add a constant, in single precision unless it has whole numbers."""
-        array = np.asarray(values)
-        array = array.astype(np.float32) if array.dtype.kind == "f" else array
-        name = f"rankshot/constant_{len(self.model.graph.initializer)}"
-        tensor = self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-        self.model.graph.initializer.append(tensor)
-        return name
-
-    def _take(self, name: str, n: int) -> str:
-        """Add an input with n columns."""
-        info = self.onnx.helper.make_tensor_value_info(name, self.float, ("inputs", n))
+    def _take(self, name: str, n: int, found: str | None = None) -> RecordedArray:
+        """What the network has as ``found``, or a further input with n columns."""
+        if found is not None:
+            return RecordedArray(self.xp, PREFIX + found)
+        kind = self.onnx.TensorProto.FLOAT
+        info = self.onnx.helper.make_tensor_value_info(name, kind, ("inputs", n))
         self.model.graph.input.append(info)
         n_rows = len(self.front.values[0]) if self.front.values else 1
         self.more[name] = np.random.default_rng(n).standard_normal((n_rows, n), np.float32)
-        return name
+        return RecordedArray(self.xp, name)
 
-    def _name_output(self, name: str, found: str, kind: int, *columns: int) -> None:
-        self.model.graph.node.append(self.onnx.helper.make_node("Identity", [found], [name]))
+    def _name_output(self, name: str, found: RecordedArray, kind: int, *columns: int) -> None:
+        self.model.graph.node.append(self.onnx.helper.make_node("Identity", [found.name], [name]))
         info = self.onnx.helper.make_tensor_value_info(name, kind, ("inputs", *columns))
         self.model.graph.output.append(info)
 
-    def add_head(self, head: LinearHead) -> None:
+    def add_head(self, head: Head) -> None:
         """Add the formula of the head, from the scores to the outputs."""
-        front, C, slopes = self.front, len(head.seen), head.slopes.T
-        f = self.add("Cast", PREFIX + front.scores, to=self.float)
+        front, C, xp = self.front, len(head.seen), self.xp
+        f = xp.astype(RecordedArray(xp, PREFIX + front.scores), np.float32)
         # The network may not say how many outputs it has.
-        f = self.add("Reshape", f, np.array([-1, C]))
+        f = RecordedArray(xp, xp.add("Reshape", f, np.array([-1, C])).name, C)
         if front.kind is not None:
-            p, f = f, self._log_positive(f)
-            if front.kind == "one-vs-rest":
-                f = self.add("Sub", f, self._log_positive(self.add("Sub", 1.0, p)))
-        share = np.full((C, 1), 1 / C)
-        mean = self.add("MatMul", f, share)
-        centered = self.add("Sub", f, mean)
-        variance = self.add("MatMul", self.add("Mul", centered, centered), share)
-        rounding = self.add("Mul", mean, ROUNDING_UNITS * float(np.finfo(np.float32).eps))
-        has_spread = self.add("Greater", variance, self.add("Mul", rounding, rounding))
-        scale = self.add("Div", 1.0, self.add("Sqrt", variance))
-        scale = self.add("Where", has_spread, scale, 0.0)
-        block = head.blocks
-        total = self.add("Mul", self.add("MatMul", centered, slopes[block["scores"]]), scale)
-        total = self.add("Add", total, head.offsets)
-        more = []
-        if head.rank_slopes.size:
-            more.append((self._rank_bonus(f, C), head.rank_slopes.T))
-        if n := head.n_features:
-            x = PREFIX + front.features if front.features else self._take("features", n)
-            x = self.add("Sub", x, head.usual_features)
-            length = self.add("Sqrt", self.add("MatMul", self.add("Mul", x, x), np.ones((n, 1))))
-            has_length = self.add("Greater", length, 0.0)
-            x = self.add("Div", x, self.add("Where", has_length, length, 1.0))
-            more.append((x, slopes[block["features"]]))
+            f = RecordedArray(xp, log_probabilities(f, front.kind, xp).name, C)
+        features = evidence = None
+        if head.n_features:
+            features = self._take("features", head.n_features, front.features)
         if head.evidence:
-            x = self._take("evidence", len(head.evidence))
-            more.append((x, slopes[block["evidence"]]))
-        for x, a in more:
-            total = self.add("Add", total, self.add("MatMul", x, a))
-        log_proba = self.add("LogSoftmax", self.add("Div", total, head.temperature), axis=1)
-        proba = self.add("Exp", log_proba)
-        self._name_output("probabilities", proba, self.float, len(head.classes))
-        # The number of the most probable class; among equals, the first.
-        top = self.add("TopK", log_proba, np.array([1]), axis=1)
-        tied = self.add("Max", self.add("Abs", top), 1.0)
-        tied = self.add("Mul", tied, EQUAL_LOG_PROBA[np.dtype(np.float32)])
-        is_below = self.add("Less", log_proba, self.add("Sub", top, tied))
-        is_best = self.add("Cast", self.add("Not", is_below), to=self.float)
-        best = self.add("ArgMax", is_best, axis=1, keepdims=0)
-        self._name_output("label", best, self.onnx.TensorProto.INT64)
-
-    def _rank_bonus(self, f: str, n_items: int) -> str:
-        """The formula of `rank_bonus`: each place shares its bonus among equal scores."""
-        bonuses = PLACE_BONUS[:n_items]
-        largest = self.add("TopK", f, np.array([len(bonuses)]), axis=1)
-        shares = []
-        for place, bonus in enumerate(bonuses):
-            level = self.add("Gather", largest, np.array([place]), axis=1)
-            at = self.add("Cast", self.add("Equal", f, level), to=self.float)
-            size = self.add("MatMul", at, np.ones((n_items, 1)))
-            shares.append(self.add("Mul", at, self.add("Div", bonus, size)))
-        return self.add("Sum", *shares)
-
-    def _log_positive(self, p: str) -> str:
-        """Log p; zeros are replaced by a value below all others of the row."""
-        is_positive = self.add("Greater", p, 0.0)
-        negative = self.add("Neg", self.add("Where", is_positive, p, 1.0))
-        half = self.add("Mul", self.add("TopK", negative, np.array([1]), axis=1), -0.5)
-        floor = self.add("Min", half, LEAST_PROBABILITY)
-        floor = self.add("Max", floor, float(np.finfo(np.float32).tiny))
-        return self.add("Log", self.add("Where", is_positive, p, floor))
+            evidence = self._take("evidence", len(head.evidence))
+        constants = head.constants(head.kind or front.kind)
+        logits = type(head).logits(f, features, evidence, constants, xp)
+        log_proba = log_softmax(logits, xp, 1)
+        kinds = self.onnx.TensorProto
+        self._name_output("probabilities", xp.exp(log_proba), kinds.FLOAT, len(head.classes_))
+        self._name_output("label", find_best(log_proba, xp), kinds.INT64)
 
     # ---- The file
 
-    def name_classes(self, head: LinearHead) -> None:
+    def name_classes(self, head: Head) -> None:
         """Add the metadata, and check the whole graph."""
         own = {
-            "classes": json.dumps(head.classes, ensure_ascii=False),
+            "classes": json.dumps(head.classes_.tolist(), ensure_ascii=False),
             "seen_classes": json.dumps(head.seen, ensure_ascii=False),
-            "head": "LinearHead",
+            "head": type(head).__name__,
             "rankshot": version("rankshot"),
         }
         for key, value in (self.front.metadata | own).items():
             self.model.metadata_props.add(key=key, value=value)
         self.onnx.checker.check_model(self.model)
 
-    def measure_difference(self, head: LinearHead) -> float:
+    def measure_difference(self, head: Head) -> float:
         """How far the graph is from network and head, one after the other."""
         front = self.front
         if front.values is None:
@@ -381,8 +304,10 @@ class _Graph:
         if front.kind is not None:
             values = Scores.from_probabilities(values, head.seen, front.kind).values
         features = layer[0] if layer else self.more.get("features")
-        logits = evaluate(values, features, self.more.get("evidence"), head.constants(), np)
-        expected = np.exp(log_softmax(logits / head.temperature, np, 1))
+        constants = head.constants(head.kind or front.kind)
+        evidence = self.more.get("evidence")
+        logits = type(head).logits(values, features, evidence, constants, np)
+        expected = np.exp(log_softmax(logits, np, 1))
         proba = open_session(self.model).run(["probabilities"], front.inputs | self.more)[0]
         return float(np.abs(proba - expected).max())
 
@@ -477,11 +402,6 @@ def open_session(model: ModelProto) -> Any:
     return import_onnx("onnxruntime").InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-
-
-def import_onnx(name: str) -> Any:
-    """A module of the extra ``onnx``."""
-    return require_module(name, "exported heads", "onnx")
 
 
 # ---- The input of the last layer of a network: features by which examples are compared

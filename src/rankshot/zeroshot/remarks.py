@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from scipy.special import softmax
 from rankshot.core.errors import format_count, quote_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, standardize_rows
-from rankshot.zeroshot.seen_and_new import SEEN_TEMPERATURES, SeenAndNew
+from rankshot.zeroshot.seen_and_new import SEEN_TEMPERATURES, JointHead
 from rankshot.zeroshot.together import NEVER
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
@@ -36,16 +38,16 @@ def describe_fit(head: Predictor) -> list[str]:
         texts = [f"{source or 'no source'!r} {weight:g}" for source, weight in weights.items()]
         fills = "; a source with weight 0 is used only for classes that no other ranks"
         lines.append(f"weights of the sources: {', '.join(texts)}{fills * (0 in weights.values())}")
-    if isinstance(head, SeenAndNew):
-        lines += _describe_budget(head)
+    if isinstance(inner, JointHead):
+        lines += _describe_budget(about)
     if "evidence_weight" in about:
         lines.append(
             f"evidence: weight {about['evidence_weight']:.2f} relative to the rankings (the "
             "setting evidence_weight changes it)"
         )
     # A single new class that competes with seen classes is not the only class.
-    if len(head.classes_) == len(inner.classes) or len(inner.classes) > 1:
-        lines += [f"warning: {remark}" for remark in describe_similar(inner)]
+    if inner.new is inner or len(inner.new.classes) > 1:
+        lines += [f"warning: {remark}" for remark in describe_similar(inner.new)]
     if (batch := about.get("batch")) is None:
         return lines
     if "reason" in batch:
@@ -55,20 +57,20 @@ def describe_fit(head: Predictor) -> list[str]:
     return [*lines, f"batch: the {n:,} inputs are classified jointly: this changes {changed}{none}"]
 
 
-def _describe_budget(head: SeenAndNew) -> list[str]:
+def _describe_budget(about: Mapping[str, Any]) -> list[str]:
     """What new classes cost on seen classes."""
-    budget, missing = head.budget_, head.missing_
-    whose = "of the batch, which serves as the reference" * head.reference_is_batch_
+    budget, missing = about["budget"], about["missing_seen"]
+    whose = "of the batch, which serves as the reference" * about["reference_is_batch"]
     if budget is None:
         by = "the batch serves as the reference" if whose else "there is no reference"
         what = "about 5% of the inputs of seen classes are lost to new classes on other data"
         return [f"seen classes: no budget is kept, because {by} ({what}); pass reference="]
-    n = f"{budget.n_inputs:,} inputs {whose or 'of the reference'}"
-    if budget.threshold >= NEVER:
+    loss, n = budget["loss"], f"{budget['n_inputs']:,} inputs {whose or 'of the reference'}"
+    if budget["threshold"] >= NEVER:
         return [f"seen classes: {n} are too few for the budget: no new class can be predicted"]
     if whose:
-        return [f"seen classes: {budget.loss:.1%} of the {n}, may be predicted as new"]
-    lost = f"seen classes: {budget.loss:.1%} of {n} are lost to new classes, as measured by folds"
+        return [f"seen classes: {loss:.1%} of the {n}, may be predicted as new"]
+    lost = f"seen classes: {loss:.1%} of {n} are lost to new classes, as measured by folds"
     lacks = f"seen classes: the reference lacks {quote_names(missing)}: these may lose more"
     return [lost, *([lacks] if missing else [])]
 

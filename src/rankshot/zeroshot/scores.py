@@ -213,9 +213,7 @@ class Scores:
         if (xp := other_library(p)) is None:
             _require_probabilities(p, scores.items, kind)
             xp = np
-        values = _log_positive(p, xp)
-        if kind != "multiclass":
-            values = values - _log_positive(1 - p, xp)
+        values = log_probabilities(p, kind, xp)
         return cls.from_validated(values, scores.items, kind)
 
     def __len__(self) -> int:
@@ -416,6 +414,12 @@ def _as_evidence(evidence: object, n: int) -> Scores | None:
     if len(table) != n:
         raise InputError("evidence", len(table), f"must have one row for each of {n} inputs")
     return table
+
+
+def log_probabilities(p: Array, kind: Kind, xp: Library) -> Array:
+    """Log p of multiclass probabilities, otherwise their log-odds, in any library."""
+    log_p = _log_positive(p, xp)
+    return log_p if kind == "multiclass" else log_p - _log_positive(1 - p, xp)
 
 
 def _log_positive(p: Array, xp: Library) -> Array:

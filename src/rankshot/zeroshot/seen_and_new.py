@@ -1,29 +1,30 @@
-"""`SeenAndNew`: a head over seen and new classes together, within a budget."""
+"""Old and new classes together: `JointHead`, the fitted value, and `SeenAndNew`, which fits it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
-from typing import Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import NO_VALUE, InputError
+from rankshot.core.arrays import Array, Constants
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.class_means import Examples, Inputs, LinearMap, Reference
 from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.files.score_tables import as_scores
+from rankshot.zeroshot.formula import joint_logits, joint_terms
 from rankshot.zeroshot.head_files import HeadFile
-from rankshot.zeroshot.linear_head import LinearHead, Predictor
-from rankshot.zeroshot.scores import Floats, Scores
+from rankshot.zeroshot.linear_head import Formula, Head, LinearHead, Predictor, as_finite
+from rankshot.zeroshot.scores import Kind, Scores
 from rankshot.zeroshot.together import (
+    SEEN_TEMPERATURE,
     Budget,
     Decision,
     DecisionData,
@@ -47,6 +48,286 @@ SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
 """The default temperatures of the seen classes. The best ones on held-out inputs are .38 to .60 for
 logistic regression, .74 to 1.01 for least squares, and .36 to .38 for one-vs-one machines."""
 TEMPERATURE_BOUNDS = (0.02, 50.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointHead(Head):
+    r"""A fitted head over seen and new classes: what `SeenAndNew` and `Knowledge` fit.
+
+    The log-odds of a new class z against the first guess p of the classifier are
+
+    .. math:: g_z(x) = N_z(x) - S_p(x) - r_z \left[
+              \tfrac12 \log \sum_w e^{\ell_w(x)} - \log \sum_i e^{f_i(x) / 0.45} \right]
+
+    where N, S and ℓ are linear functions of the input, and f its standardised scores (see
+    `rankshot.zeroshot.together`). A new class is predicted if the largest g exceeds its threshold.
+
+    Like a `LinearHead`, it runs on NumPy, torch, CuPy and JAX arrays, is a torch module
+    (`to_torch`) and an ONNX graph (`export_onnx`).
+
+    Parameters
+    ----------
+    new : LinearHead
+        The head over the new classes alone. It says what the columns of an input are.
+    slopes, rank_slopes, offsets : arrays of shape (2L, columns), (2L, C) and (2L,)
+        N of the new classes, and then ℓ; the columns are scores and features.
+    first_slopes, first_offsets : arrays of shape (C, groups, columns) and (C, groups)
+        S of each seen class as the first guess, for each group of new classes. With ``misfit``,
+        the last group has the values that ℓ are compared with.
+    groups : array of shape (groups, L)
+        1 for the group of each new class, otherwise 0.
+    ranking_shares, thresholds : arrays of shape (L,)
+        r, and the threshold of each new class.
+    misfit : float, optional
+        The threshold of inputs of none of the classes, if these may be predicted.
+    seen_temperature : float, optional
+        The temperature of the seen classes. By default .45 for multiclass, .75 for one-vs-rest and
+        .4 for one-vs-one scores.
+    predicts_seen : bool
+        Whether seen classes may be predicted. Otherwise, "none of these" takes their place.
+    new_by_head : bool
+        Whether ``new`` chooses among the new classes; otherwise, their log-odds do.
+
+    Attributes
+    ----------
+    classes_ : ndarray of str
+        The seen and the new classes, and "none of these" if it may be predicted, sorted.
+    is_seen : ndarray of bool
+        Which of ``classes_`` are seen classes.
+    about : mapping
+        How the head came about. ``about["budget"]`` has the threshold, the loss that the folds of
+        the reference show, and the number of inputs that this rests on.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> known = rs.Knowledge({"cat": ["leopard"], "truck": ["bus", "tram"]},
+    ...                      batch=rs.Scores([[4.0, 0.5, 0.0]], ["bus", "leopard", "tram"]))
+    >>> head = known.fit(rs.zeroshot.Settings(classes="all"))
+    >>> head
+    JointHead: 2 new and 3 seen classes
+    >>> head.predict([[4.0, 0.5, 0.0], [3.0, 0.0, 2.8]])
+    array(['bus', 'truck'], dtype='<U7')
+    """
+
+    new: LinearHead
+    slopes: Doubles
+    rank_slopes: Doubles
+    offsets: Doubles
+    first_slopes: Doubles
+    first_offsets: Doubles
+    groups: Doubles
+    ranking_shares: Doubles
+    thresholds: Doubles
+    misfit: float | None = None
+    seen_temperature: float | None = None
+    predicts_seen: bool = True
+    new_by_head: bool = False
+    is_seen: NDArray[np.bool_] = field(init=False)
+    _columns: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check everything: what a fit cannot make, a file cannot hold."""
+        new = self.new
+        (L, C), d, k = (len(new.classes), len(new.seen)), new.n_features, len(self.groups)
+        shapes = {
+            "slopes": (2 * L, C + d),
+            "rank_slopes": (2 * L, C),
+            "offsets": (2 * L,),
+            "first_slopes": (C, k, C + d),
+            "first_offsets": (C, k),
+            "groups": (k, L),
+            "ranking_shares": (L,),
+            "thresholds": (L,),
+        }
+        arrays = {name: as_finite(name, getattr(self, name), x) for name, x in shapes.items()}
+        if self.seen_temperature is not None:
+            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
+        seen, none = list(new.seen), [NONE_OF_THESE]
+        # Without seen classes, "none of these" is in the place of their group.
+        first, last = (seen, none * (self.misfit is not None)) if self.predicts_seen else (none, [])
+        names = np.array([*first, *new.classes, *last])
+        distinct, times = np.unique(names, return_counts=True)
+        if (times > 1).any():
+            raise InputError(
+                "rankings",
+                str(distinct[times > 1][0]),
+                "would be both seen and new",
+                hint="fit the head to rankings of new classes only",
+            )
+        columns = np.argsort(names, kind="stable")
+        self.__dict__.update(arrays, _columns=columns, _converted={})
+        self.__dict__.update(
+            classes_=names[columns],
+            is_seen=(columns < C) & self.predicts_seen,
+            seen=new.seen,
+            evidence=new.evidence,
+            n_features=d,
+            kind=new.kind,
+            about=new.about,
+        )
+
+    def __repr__(self) -> str:
+        new, seen = len(self.new.classes), len(self.seen)
+        return f"JointHead: {new} new and {seen} seen classes"
+
+    @classmethod
+    def from_decision(cls, new: LinearHead, together: Together, **options: Any) -> JointHead:
+        """The head over ``new`` classes and seen ones, by a decision that was fitted."""
+        decisions, members = zip(*together.parts, strict=True)
+        one, d = decisions[0], new.n_features
+        own = LinearMap(*(np.concatenate(x) for x in zip(one.new, one.by_rankings, strict=True)))
+        shares = np.empty(len(new.classes))
+        for decision, has in together.parts:
+            rows = np.flatnonzero(has)
+            for part, array in zip(own, decision.new, strict=True):
+                part[rows] = array[rows]
+            shares[rows] = decision.ranking_share
+        first = [_first_guess(decision) for decision in decisions]
+        if options.get("misfit") is not None:
+            first, members = [*first, one.own], (*members, np.zeros(len(shares)))
+        return cls(
+            new,
+            _join_columns(own, d),
+            own.rank_slopes,
+            own.offsets,
+            np.stack([_join_columns(one, d) for one in first], axis=1),
+            np.stack([one.offsets for one in first], axis=1),
+            np.array(members, float),
+            shares,
+            together.thresholds,
+            **options,
+        )
+
+    # ---- The formula
+
+    logits: ClassVar[Formula] = staticmethod(joint_logits)
+
+    def constants(self, kind: Kind | None = None) -> Constants:
+        """The arrays of the formula by name, for scores of this ``kind``."""
+        new, C = self.new, len(self.seen)
+        none = np.zeros((len(self.slopes), len(self.evidence)))
+        rows = [(np.hstack([self.slopes, none]), self.rank_slopes, self.offsets)]
+        if self.new_by_head:
+            ranks = new.rank_slopes if new.rank_slopes.size else np.zeros((len(new.classes), C))
+            rows.append((new.slopes, ranks, new.offsets))
+        stacked = new.stack_constants(*map(np.concatenate, zip(*rows, strict=True)))
+        temperature = self.seen_temperature or SEEN_TEMPERATURES[kind or "multiclass"]
+        return stacked | {
+            "first_slopes": self.first_slopes,
+            "first_offsets": self.first_offsets,
+            "groups": self.groups,
+            "ranking_shares": self.ranking_shares,
+            "thresholds": self.thresholds,
+            # The first by name has the largest number.
+            "priority": np.argsort(np.argsort(self.seen)[::-1]) + 1.0,
+            "sharpness": np.array(1 / SEEN_TEMPERATURE),
+            "seen_temperature": np.array([temperature] * self.predicts_seen),
+            "misfit": np.array([] if self.misfit is None else [self.misfit]),
+            "columns": self._columns,
+        }
+
+    def decision_terms(self, scores: Scores | ArrayLike) -> Doubles:
+        """The log-odds of the best new class against the first guess, and less the threshold."""
+
+        def excess(*inputs: Any) -> Array:
+            return joint_terms(*inputs)[1]
+
+        found = self._apply(excess, scores, len(self.new.classes))
+        least = self.thresholds[found.argmax(axis=1)]
+        return np.column_stack([found.max(axis=1) + least, -least])
+
+    # ---- Other values that follow from it
+
+    def rename_seen(self, names: Mapping[str, str]) -> Self:
+        """The same head with other ``names`` of some seen classes."""
+        return replace(self, new=self.new.rename_seen(names))
+
+    # ---- Files
+
+    def to_file(self) -> HeadFile:
+        """The content of a file."""
+        inner = self.new.to_file()
+        new = {**inner.values}
+        values = {"about": new.pop("about"), "new": new}
+        values |= {name: getattr(self, name) for name in PLAIN}
+        arrays = {f"new_{name}": array for name, array in inner.arrays.items()}
+        arrays |= {name: getattr(self, name) for name in ARRAYS}
+        return HeadFile("joint", values, arrays)
+
+    @classmethod
+    def from_file(cls, file: HeadFile) -> JointHead:
+        """The head in a ``file``."""
+        if file.type != "joint":
+            return cls._from_first_format(file)
+        values: dict[str, Any] = {**file.values, **file.arrays}
+        inner = {name[4:]: values.pop(name) for name in file.arrays if name.startswith("new_")}
+        new = LinearHead(**values.pop("new"), **inner, about=values.pop("about"))
+        return cls(new, **values)
+
+    @classmethod
+    def _from_first_format(cls, file: HeadFile) -> JointHead:
+        """The head in a file whose arrays begin with ``together_``, as early 0.4 wrote it."""
+        values, arrays, parts = file.values, {**file.arrays}, []
+        usual, ends = arrays.pop("together_features"), arrays.pop("together_thresholds")
+        for at in ("together_one", "together_other"):
+            if f"{at}_classes" not in arrays:
+                continue
+            has, share = arrays.pop(f"{at}_classes") > 0, float(arrays.pop(f"{at}_share")[0])
+            maps = {
+                name: LinearMap(*(arrays.pop(f"{at}_{name}_{part}") for part in LinearMap._fields))
+                for name in ("new", "seen", "by_rankings", "own")
+            }
+            parts.append((Decision(**maps, ranking_share=share), has))
+        spent = values["budget"] and Budget(float(ends[:-1].min()), *values["budget"])
+        facts = _about_budget(spent, values["missing"], by_batch=values["reference_is_batch"])
+        inner: dict[str, Any] = {**values["head"], **arrays, "about": {**values["about"], **facts}}
+        new = LinearHead(**inner)
+        if usual.size and new.n_features and (usual != new.usual_features).any():
+            raise RankshotError("this head compares features in two ways: fit it again")
+        return cls.from_decision(
+            _take_features(new, usual),
+            Together(tuple(parts), ends[:-1]),
+            misfit=float(ends[-1]) if values["none"] and values["seen"] else None,
+            seen_temperature=values["seen_temperature"],
+            predicts_seen=values["seen"],
+            new_by_head=values["head_chooses"],
+        )
+
+
+PLAIN = ("misfit", "seen_temperature", "predicts_seen", "new_by_head")
+ARRAYS = (
+    *("slopes", "rank_slopes", "offsets", "first_slopes", "first_offsets"),
+    *("groups", "ranking_shares", "thresholds"),
+)
+
+
+def _first_guess(decision: Decision) -> LinearMap:
+    """S of each seen class: all that depends on the first guess, as a linear function."""
+    C, share = len(decision.own.offsets), decision.ranking_share
+    total = decision.seen.plus(decision.own, np.full(C, share / 2))
+    return total._replace(slopes=total.slopes + share / SEEN_TEMPERATURE * np.eye(C))
+
+
+def _join_columns(part: LinearMap, n_features: int) -> Doubles:
+    """The slopes of scores and of this number of features; zeros if there are none."""
+    none = np.zeros((len(part.offsets), n_features - part.feature_slopes.shape[1]))
+    return np.hstack([part.slopes, part.feature_slopes, none])
+
+
+def _take_features(head: LinearHead, usual: Doubles) -> LinearHead:
+    """The same head for inputs with features, which it does not use unless it has learned them."""
+    if head.n_features or not usual.size:
+        return head
+    scores, others = np.hsplit(head.slopes, [len(head.seen)])
+    slopes = np.hstack([scores, np.zeros((len(scores), usual.size)), others])
+    return replace(head, slopes=slopes, usual_features=usual)
+
+
+def _about_budget(spent: Budget | None, missing: list[str], *, by_batch: bool) -> dict[str, Any]:
+    """What a head says about its budget."""
+    budget = spent and spent._asdict()
+    return {"budget": budget, "missing_seen": missing, "reference_is_batch": by_batch}
 
 
 class SeenAndNew(Predictor, BaseEstimator):
@@ -89,6 +370,8 @@ class SeenAndNew(Predictor, BaseEstimator):
 
     Attributes
     ----------
+    head_ : JointHead
+        What was fitted, as a value.
     classes_ : ndarray of str
         The seen and the new classes, and "none of these" if requested, sorted.
     seen_ : ndarray of bool
@@ -98,12 +381,6 @@ class SeenAndNew(Predictor, BaseEstimator):
         this rests on; None without a reference.
     missing_ : list of str
         Seen classes that the reference lacks.
-    reference_is_batch_ : bool
-        Whether a batch serves as the reference.
-    seen_temperature_ : float or None
-        The temperature of the seen classes, fitted to the labels passed to `fit`. Without labels it
-        is None, which stands for .45 for multiclass, .75 for one-vs-rest and .4 for one-vs-one
-        scores.
 
     Examples
     --------
@@ -153,49 +430,60 @@ class SeenAndNew(Predictor, BaseEstimator):
             Inputs to be classified, of seen and of new classes. Without a reference, they serve as
             the reference.
         """
-        self.reference_is_batch_ = reference is None and batch is not None
-        if self.reference_is_batch_:
+        by_batch = reference is None and batch is not None
+        if by_batch:
             reference, batch = batch, None
         if not isinstance(self.head, WeightedMean):
             raise InputError("head", self.head, "must be a fitted WeightedMean")
         self._require(reference, labels)
-        self.head_ = self.head.inner
-        items = self.head_.seen
+        new = self.head.inner
+        items = new.seen
         table = None if reference is None else as_reference(reference, items)
-        few = None if examples is None else as_examples(examples, items, self.head_.classes)
-        self.seen_temperature_: float | None = None
-        self._usual_features = np.zeros(0)
-        if few is not None:
-            self._usual_features = find_usual_features(table, *few)
+        few = None if examples is None else as_examples(examples, items, new.classes)
+        usual = np.zeros(0) if few is None else find_usual_features(table, *few)
+        usual = new.usual_features if usual.size and new.n_features else usual
+
+        def describe(table: Scores) -> tuple[Inputs, NDArray[np.intp]]:
+            return describe_inputs(table, usual), first_guesses(table.values, items)
+
         known = DecisionData(
             self.head.listed_,
-            None if table is None else Reference(*self._describe(table)),
-            None if few is None else Examples(self._describe(few[0])[0], self._codes(few[1])),
+            None if table is None else Reference(*describe(table)),
+            None if few is None else Examples(describe(few[0])[0], _codes(few[1], new)),
         )
-        self._find_names()
         self.missing_: list[str] = []
         budget = SEEN_LOSS if self.seen_loss is None else self.seen_loss
-        none = self.none and self.seen
-        has_budget = self.seen_loss is not None or not self.reference_is_batch_
+        none, temperature = self.none and self.seen, None
+        has_budget = self.seen_loss is not None or not by_batch
         if table is None or known.reference is None or not has_budget:
-            self.decision_ = expect_together(known, budget, none=none)
+            together = expect_together(known, budget, none=none)
         else:
             first = known.reference.predicted
             right, there = np.ones(len(first), bool), first
             if labels is not None:
-                there = self._code_labels(labels, table)
+                there = _code_labels(labels, table)
                 right = first == there
                 equal = np.full(len(there), 1 / len(there))
                 data = [(known.reference.inputs.f, there, equal)]
-                self.seen_temperature_ = fit_temperature(data, TEMPERATURE_BOUNDS)
+                temperature = fit_temperature(data, TEMPERATURE_BOUNDS)
             lacking = np.setdiff1d(np.arange(len(items)), there)
             self.missing_ = [items[i] for i in lacking]
             if batch is not None:
-                known = known.use_batch(*self._describe(as_scores(batch, items)))
-            self.decision_ = fit_together(known, right, budget, none=none)
+                known = known.use_batch(*describe(as_scores(batch, items)))
+            together = fit_together(known, right, budget, none=none)
+        self.budget_ = together.budget
         # Where only some classes have examples, the head would prefer these.
-        learned = self.head.has_examples and len(self.decision_.parts) == 1
-        self._head_chooses = learned or table is None or bool(self.head_.evidence)
+        learned = self.head.has_examples and len(together.parts) == 1
+        facts = _about_budget(together.budget, self.missing_, by_batch=by_batch)
+        self.head_ = JointHead.from_decision(
+            _take_features(new.with_about(**facts), usual),
+            together,
+            misfit=together.none if none else None,
+            seen_temperature=temperature,
+            predicts_seen=self.seen,
+            new_by_head=learned or table is None or bool(new.evidence),
+        )
+        self.classes_, self.seen_ = self.head_.classes_, self.head_.is_seen
         return self
 
     def _require(self, reference: object, labels: object) -> None:
@@ -213,163 +501,21 @@ class SeenAndNew(Predictor, BaseEstimator):
             raise InputError("reference", NO_VALUE, rule)
 
     @property
-    def budget_(self) -> Budget | None:
-        """What the threshold costs, by the folds of the reference."""
-        return self.decision_.budget
-
-    def _codes(self, labels: NDArray[np.str_]) -> NDArray[np.intp]:
-        for name in np.setdiff1d(labels, self.head_.classes_).tolist():
-            raise InputError("examples", name, "is not a class of the head")
-        return np.searchsorted(self.head_.classes_, labels)
-
-    def _code_labels(self, labels: ArrayLike, table: Scores) -> NDArray[np.intp]:
-        truth = np.asarray(labels).astype(str)
-        own = truth[:, None] == np.array(table.items)
-        if len(truth) != len(table) or not own.any(axis=1).all():
-            raise InputError("labels", labels, f"must be a seen class for each of {len(table)}")
-        return np.asarray(own.argmax(axis=1))
-
-    def _describe(self, table: Scores) -> tuple[Inputs, NDArray[np.intp]]:
-        """The columns of inputs, and the first guess for each."""
-        first = first_guesses(table.values, table.items)
-        return describe_inputs(table, self._usual_features), first
-
-    def _find_names(self) -> None:
-        """Set the classes, and where each column of the groups belongs."""
-        none = [NONE_OF_THESE] if self.none or not self.seen else []
-        # Without seen classes, "none of these" is in the place of their group.
-        items = self.head_.seen
-        first, last = (list(items), none) if self.seen else (none, [])
-        names = np.array([*first, *self.head_.classes, *last])
-        distinct, times = np.unique(names, return_counts=True)
-        if (times > 1).any():
-            raise InputError(
-                "rankings",
-                str(distinct[times > 1][0]),
-                "would be both seen and new",
-                hint="fit the head to rankings of new classes only",
-            )
-        self._columns = np.argsort(names, kind="stable")
-        self.classes_ = names[self._columns]
-        self.seen_ = (self._columns < len(items)) & self.seen
-
-    def decision_terms(self, scores: Scores | ArrayLike) -> Doubles:
-        """The log-odds of the best new class against the first guess, and less the threshold."""
-        check_is_fitted(self, "decision_")
-        inputs, first = self._describe(as_scores(scores, self.head_.seen))
-        excess = self.decision_.excess(inputs, first)
-        best = excess.argmax(axis=1)
-        least = self.decision_.thresholds[best]
-        return np.column_stack([excess.max(axis=1) + least, -least])
-
-    @property
-    def inner(self) -> LinearHead:
-        """The fitted head over new classes, as a value."""
+    def inner(self) -> JointHead:
+        """The fitted head, as a value."""
         check_is_fitted(self, "head_")
         return self.head_
 
-    def log_proba(self, scores: Scores | ArrayLike) -> Floats:
-        """Log-probabilities: one row per input, one column per class as in ``classes_``.
 
-        Parameters
-        ----------
-        scores : Scores, data frame or array-like
-            As for `LinearHead.log_proba`, as NumPy arrays.
-        """
-        check_is_fitted(self, "decision_")
-        table = as_scores(scores, self.head_.seen)
-        result = np.empty((len(table), len(self.classes_)), table.values.dtype)
-        for block in row_blocks(len(table), 4 * len(self.head_.seen)):
-            result[block] = self._log_proba(table[block])
-        return result
-
-    def _log_proba(self, table: Scores) -> Doubles:
-        inputs, first = self._describe(table)
-        temperature = self.seen_temperature_ or SEEN_TEMPERATURES[table.kind]
-        # In all groups, the logit of the first guess is 0: a new class is predicted above it.
-        seen = (inputs.f - inputs.f.max(axis=1, keepdims=True)) / temperature
-        if not self.seen:
-            seen = np.zeros((len(first), 1))
-        excess = self.decision_.excess(inputs, first)
-        best = excess.max(axis=1, keepdims=True)
-        # The log-odds say whether an input is new; which new class, the head if it knows more.
-        new = excess - best
-        if self._head_chooses:
-            new = np.asarray(self.head_.log_proba(table), np.float64)
-        new = new - new.max(axis=1, keepdims=True) + np.clip(best, -LARGEST, LARGEST)
-        groups = [seen, new]
-        if self.none and self.seen:
-            misfit = self.decision_.misfit(inputs, first)[:, None]
-            groups.append(np.clip(misfit, -LARGEST, LARGEST))
-        log_proba = log_softmax(np.concatenate(groups, axis=1), axis=1)
-        return np.asarray(log_proba[:, self._columns])
-
-    def rename_seen(self, names: Mapping[str, str]) -> SeenAndNew:
-        """The same head with other ``names`` of some seen classes."""
-        renamed = copy(self)
-        renamed.head_ = self.head_.rename_seen(names)
-        renamed._find_names()
-        return renamed
-
-    # ---- Files
-
-    def to_file(self) -> HeadFile:
-        """The content of a file."""
-        check_is_fitted(self, "decision_")
-        inner, together = self.head_.to_file(), self.decision_
-        values = {
-            "head": {name: value for name, value in inner.values.items() if name != "about"},
-            "about": inner.values["about"],
-            "none": self.none,
-            "seen": self.seen,
-            "seen_temperature": self.seen_temperature_,
-            "missing": self.missing_,
-            "budget": None if together.budget is None else list(together.budget[1:]),
-            "head_chooses": self._head_chooses,
-            "reference_is_batch": self.reference_is_batch_,
-        }
-        arrays = dict(inner.arrays)
-        arrays["together_thresholds"] = np.append(together.thresholds, together.none)
-        arrays["together_features"] = self._usual_features
-        for number, (decision, classes) in enumerate(together.parts):
-            arrays[f"{PARTS[number]}_classes"] = classes.astype(float)
-            arrays[f"{PARTS[number]}_share"] = np.array([decision.ranking_share])
-            for name in MAPS:
-                for part, array in getattr(decision, name)._asdict().items():
-                    arrays[f"{PARTS[number]}_{name}_{part}"] = array
-        return HeadFile("seen and new", values, arrays)
-
-    @classmethod
-    def from_file(cls, file: HeadFile) -> SeenAndNew:
-        """The head in a ``file``."""
-        values, begin = file.values, "together_"
-        arrays = {name: x for name, x in file.arrays.items() if not name.startswith(begin)}
-        inner = {**values["head"], "about": values["about"]}
-        result = cls(None, none=values["none"], seen=values["seen"])  # type: ignore[arg-type]
-        result.head_ = LinearHead.from_file(HeadFile("linear", inner, arrays))
-        result.seen_temperature_, result.missing_ = values["seen_temperature"], values["missing"]
-        result._head_chooses = values["head_chooses"]
-        result.reference_is_batch_ = values["reference_is_batch"]
-        result._usual_features = file.arrays["together_features"]
-        parts = []
-        for at in PARTS:
-            if f"{at}_classes" in file.arrays:
-                new, seen, by_rankings, own = (
-                    LinearMap(*(file.arrays[f"{at}_{name}_{part}"] for part in LinearMap._fields))
-                    for name in MAPS
-                )
-                share = float(file.arrays[f"{at}_share"][0])
-                decision = Decision(new, seen, by_rankings, own, share)
-                parts.append((decision, file.arrays[f"{at}_classes"] > 0))
-        *thresholds, none = file.arrays["together_thresholds"].tolist()
-        spent = values["budget"]
-        budget = None if spent is None else Budget(min(thresholds), *spent)
-        result.decision_ = Together(tuple(parts), np.array(thresholds), none, budget)
-        result._find_names()
-        return result
+def _codes(labels: NDArray[np.str_], head: LinearHead) -> NDArray[np.intp]:
+    for name in np.setdiff1d(labels, head.classes_).tolist():
+        raise InputError("examples", name, "is not a class of the head")
+    return np.searchsorted(head.classes_, labels)
 
 
-PARTS = ("together_one", "together_other")
-MAPS = ("new", "seen", "by_rankings", "own")
-LARGEST = 700.0
-"""Logits beyond this are as certain as numbers can say."""
+def _code_labels(labels: ArrayLike, table: Scores) -> NDArray[np.intp]:
+    truth = np.asarray(labels).astype(str)
+    own = truth[:, None] == np.array(table.items)
+    if len(truth) != len(table) or not own.any(axis=1).all():
+        raise InputError("labels", labels, f"must be a seen class for each of {len(table)}")
+    return np.asarray(own.argmax(axis=1))

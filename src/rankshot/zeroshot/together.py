@@ -240,17 +240,6 @@ class Together(NamedTuple):
     none: float = NEVER
     budget: Budget | None = None
 
-    def excess(self, inputs: Inputs, first: Codes) -> Floats:
-        """Return the log-odds less the thresholds: a new class is predicted if one is above 0."""
-        found = np.empty((len(first), len(self.thresholds)))
-        for decision, classes in self.parts:
-            found[:, classes] = decision.log_odds(inputs, first)[:, classes]
-        return found - self.thresholds
-
-    def misfit(self, inputs: Inputs, first: Codes) -> Floats:
-        """Return the misfit less its threshold: an input above 0 may be of none of the classes."""
-        return self.parts[0][0].misfit(inputs, first) - self.none
-
 
 def fit_together(
     known: DecisionData, counts: NDArray[np.bool_], budget: float, *, none: bool = False

@@ -1,4 +1,4 @@
-"""`TorchHead`: a `LinearHead` as a module of torch."""
+"""`TorchHead`: a `LinearHead` or a `JointHead` as a module of torch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, cast
 import torch
 from array_api_compat import torch as xp
 
-from rankshot.core.arrays import Constants, log_softmax
-from rankshot.zeroshot.formula import evaluate
+from rankshot.core.arrays import log_softmax
+from rankshot.zeroshot.linear_head import Head
 from rankshot.zeroshot.scores import require_columns
 
 
@@ -23,18 +23,15 @@ class TorchHead(torch.nn.Module):
     columns of the scores, and ``classes`` those of the result.
     """
 
-    def __init__(
-        self,
-        seen: tuple[str, ...],
-        classes: tuple[str, ...],
-        constants: Constants,
-        temperature: float,
-    ) -> None:
+    def __init__(self, head: Head) -> None:
         super().__init__()
-        self.seen, self.classes, self._temperature = seen, classes, temperature
+        self.seen, self.classes = head.seen, tuple(head.classes_.tolist())
+        self._logits: Any = type(head).logits
+        constants = head.constants(head.kind)
         self._names = tuple(constants)
         for name, array in constants.items():
-            self.register_buffer(name, torch.tensor(array, dtype=torch.float32))
+            tensor = torch.tensor(array)
+            self.register_buffer(name, tensor.float() if tensor.is_floating_point() else tensor)
         self._note_autocast()
 
     def forward(
@@ -54,8 +51,7 @@ class TorchHead(torch.nn.Module):
         inputs: Any = [None if x is None else x.to(dtype) for x in (scores, features, evidence)]
         # Autocast would compute products of matrices in half precision.
         with torch.autocast(place, enabled=False) if self._has_autocast else nullcontext():
-            values = evaluate(inputs[0], inputs[1], inputs[2], c, xp)
-            return cast("torch.Tensor", log_softmax(values / self._temperature, xp, 1))
+            return cast("torch.Tensor", log_softmax(self._logits(*inputs, c, xp), xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: object) -> TorchHead:
         """Move or convert the buffers, but never to half precision."""

@@ -36,7 +36,7 @@ from rankshot.zeroshot.decide import REJECTED, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
-from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.seen_and_new import JointHead
 
 PROBABILITY = "probability"
 RULE = NumberCheck(
@@ -272,8 +272,8 @@ def read_truth(
 
 
 def name_by_columns(
-    head: LinearHead | SeenAndNew, table: ScoreTable, origin: str | Path
-) -> LinearHead | SeenAndNew:
+    head: LinearHead | JointHead, table: ScoreTable, origin: str | Path
+) -> LinearHead | JointHead:
     """Fitted head whose seen classes are called as the columns of a table.
 
     ``origin`` is the file of the head. Columns that are not the seen classes, and features that
