@@ -125,19 +125,18 @@ def _bonus_by_level(scores: Any, xp: Any) -> Any:
 
 def _bonus_of_largest(scores: NDArray[Any]) -> NDArray[Any]:
     """The bonus from the columns of the largest scores: several times as fast in NumPy."""
-    n, C = scores.shape
-    bonus = np.array(PLACE_BONUS[:C], scores.dtype)
-    left, columns = scores.copy(), np.empty((n, len(bonus)), np.intp)
-    for place in range(len(bonus)):
-        columns[:, place] = left.argmax(axis=1)
-        np.put_along_axis(left, columns[:, [place]], -np.inf, axis=1)
-    largest = np.take_along_axis(scores, columns, axis=1)
-    is_equal = largest[:, :, None] == largest[:, None, :]
-    total = np.zeros_like(scores)
-    np.put_along_axis(total, columns, is_equal @ bonus / is_equal.sum(axis=2), axis=1)
+    bonus = np.array(PLACE_BONUS[: scores.shape[1]], scores.dtype)
+    left, rows = scores.copy(), np.arange(len(scores))
+    total, level = np.zeros_like(scores), np.full(len(scores), np.inf)
+    is_tied = np.zeros(len(scores), bool)
+    for share in bonus:
+        best = left.argmax(axis=1)
+        is_tied |= left[rows, best] == level
+        level = left[rows, best]
+        total[rows, best], left[rows, best] = share, -np.inf
     # Scores that are not among the largest may be equal to the last of them.
-    is_cut = left.max(axis=1, initial=-np.inf) == largest[:, -1]
-    total[is_cut] = _bonus_by_level(scores[is_cut], np)
+    is_tied |= left.max(axis=1) == level
+    total[is_tied] = _bonus_by_level(scores[is_tied], np)
     return total
 
 

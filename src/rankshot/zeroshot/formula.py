@@ -53,7 +53,7 @@ def joint_terms(
     """
     L = c["groups"].shape[1]
     mean = xp.mean(f, axis=1, keepdims=True)
-    x = (f - mean) * inverse_std(f, xp, mean)
+    x = (f - mean) * inverse_std(f, mean, xp)
     # Log-odds may have large slopes: nothing is left to cancel in single precision.
     values = evaluate(x, features, evidence, c, xp)
     # Among equal scores, the first guess is the first by name.
