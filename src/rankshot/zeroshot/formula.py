@@ -6,10 +6,14 @@ the export to ONNX records them, so no head has a second formula.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rankshot.core.arrays import Array, Constants, Library, row_norm
 from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.scores import inverse_std
 
+Formula = Callable[[Array, Array | None, Array | None, Constants, Library], Array]
+"""A function of scores, features, evidence, constants and a library of arrays."""
 LARGEST = 700.0
 """Log-odds beyond this are as certain as numbers can say."""
 

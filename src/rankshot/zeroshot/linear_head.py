@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from rankshot.core.validation import as_names, require_number
 from rankshot.zeroshot.decide import Top, most_probable, take_top
 from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.files.score_tables import as_scores
-from rankshot.zeroshot.formula import evaluate, linear_logits, scale_features
+from rankshot.zeroshot.formula import Formula, evaluate, linear_logits, scale_features
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.scores import Kind, Scores, standardize_rows
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 Doubles = NDArray[np.float64]
 Block = Literal["scores", "features", "evidence"]
-Formula = Callable[[Array, Array | None, Array | None, Constants, Library], Array]
-"""A function of scores, features, evidence, constants and a library of arrays."""
 
 
 class Predictor(ABC):
@@ -236,7 +234,8 @@ class Head(Predictor):
             raise RankshotError(
                 f"to_torch needs {error.name}: pip install torch array-api-compat"
             ) from None
-        return TorchHead(self)
+        classes = tuple(self.classes_.tolist())
+        return TorchHead(self.seen, classes, type(self).logits, self.constants(self.kind))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

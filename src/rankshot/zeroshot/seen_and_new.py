@@ -19,9 +19,9 @@ from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.files.score_tables import as_scores
-from rankshot.zeroshot.formula import joint_logits, joint_terms
+from rankshot.zeroshot.formula import Formula, joint_logits, joint_terms
 from rankshot.zeroshot.head_files import HeadFile
-from rankshot.zeroshot.linear_head import Formula, Head, LinearHead, Predictor, as_finite
+from rankshot.zeroshot.linear_head import Head, LinearHead, Predictor, as_finite
 from rankshot.zeroshot.scores import Kind, Scores
 from rankshot.zeroshot.together import (
     SEEN_TEMPERATURE,

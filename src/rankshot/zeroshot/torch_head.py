@@ -9,8 +9,8 @@ from typing import Any, cast
 import torch
 from array_api_compat import torch as xp
 
-from rankshot.core.arrays import log_softmax
-from rankshot.zeroshot.linear_head import Head
+from rankshot.core.arrays import Constants, log_softmax
+from rankshot.zeroshot.formula import Formula
 from rankshot.zeroshot.scores import require_columns
 
 
@@ -23,11 +23,15 @@ class TorchHead(torch.nn.Module):
     columns of the scores, and ``classes`` those of the result.
     """
 
-    def __init__(self, head: Head) -> None:
+    def __init__(
+        self,
+        seen: tuple[str, ...],
+        classes: tuple[str, ...],
+        logits: Formula,
+        constants: Constants,
+    ) -> None:
         super().__init__()
-        self.seen, self.classes = head.seen, tuple(head.classes_.tolist())
-        self._logits: Any = type(head).logits
-        constants = head.constants(head.kind)
+        self.seen, self.classes, self._logits = seen, classes, logits
         self._names = tuple(constants)
         for name, array in constants.items():
             tensor = torch.tensor(array)
@@ -51,7 +55,8 @@ class TorchHead(torch.nn.Module):
         inputs: Any = [None if x is None else x.to(dtype) for x in (scores, features, evidence)]
         # Autocast would compute products of matrices in half precision.
         with torch.autocast(place, enabled=False) if self._has_autocast else nullcontext():
-            return cast("torch.Tensor", log_softmax(self._logits(*inputs, c, xp), xp, 1))
+            logits = self._logits(inputs[0], inputs[1], inputs[2], c, xp)
+            return cast("torch.Tensor", log_softmax(logits, xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: object) -> TorchHead:
         """Move or convert the buffers, but never to half precision."""
