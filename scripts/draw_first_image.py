@@ -12,7 +12,6 @@ import sys
 from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 from jinja2 import Template
 from PIL import Image
 
@@ -27,29 +26,37 @@ IMAGES = ROOT / "docs" / "images"
 SHOWN = (
     "Awbody hes the richt til a nationality.",
     "Ugnunu hà dirittu à una naziunalità.",
-    "Пур халӑх та тивӗҫлӗ тата хисепре",
-    "Elk un een hett dat Recht, dat he een tohört.",
-    "Sing saha bae nampa pangaku nu sarua",
-    "Matag usa nga sinumbong sa usa ka may silot",
-    "Setiap orang berhak atas pengakuan",
+    "Kóždy ma prawo na statnu",
+    "Sing saha bae boga hak dina",
+    "Elkeen het die reg tot burgerskap.",
+    "Toda persona tiene derecho a una nacionalidad.",
 )
-"""How the sentences in the image begin. The last two are errors: one of either kind."""
-EXPLAINED = SHOWN[0]
-LONGEST = 46
+"""How the sentences in the image begin: one sentence in new languages, then in old ones. The last
+is an error."""
+LONGEST = 47
 """Characters of a sentence."""
 NAMES = {
-    "ba": "Bashkir",
+    "ace": "Acehnese",
+    "af": "Afrikaans",
+    "cs": "Czech",
     "en": "English",
+    "es": "Spanish",
+    "fr": "French",
     "fy": "Frisian",
     "id": "Indonesian",
+    "it": "Italian",
     "jv": "Javanese",
     "lij": "Ligurian",
+    "ms": "Malay",
     "nl": "Dutch",
-    "pcm": "Nigerian Pidgin",
-    "tl": "Tagalog",
+    "pcm": "Pidgin",
+    "pl": "Polish",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "vec": "Venetian",
 }
-WIDTHS = {"wide": 1200, "narrow": 400}
-SCALES = {"wide": 1.5, "narrow": 2}
+WIDTHS = {"wide": 940, "narrow": 380}
+SCALES = {"wide": 2, "narrow": 2}
 SOFTWARE = 0x0131
 """The EXIF tag that names the program."""
 
@@ -70,30 +77,23 @@ def main() -> None:
                     save(frame(image), IMAGES / "preview.jpg")
 
 
-def describe(data, similar, score, before, added, **_):
-    """Return some sentences with their languages, the shares that are correct, and one list."""
-    rows = [next(i for i, text in enumerate(data.texts) if text.startswith(s)) for s in SHOWN]
-    shares = [np.asarray(labels) == data.labels for labels in (before, added.labels)]
-    known = score([data.texts[rows[0]]])
-    values = dict(zip(known.items, known.values[0], strict=True))
-    low, high = min(values.values()), max(values.values())
-    return {
-        "rows": [
+def describe(data, similar, before, added, **_):
+    """Return some sentences: what is predicted before and after, and the list that was added."""
+    rows = []
+    for start in SHOWN:
+        row = next(i for i, text in enumerate(data.texts) if text.startswith(start))
+        truth = data.labels[row]
+        rows.append(
             {
                 "text": shorten(data.texts[row]),
-                "before": NAMES[before[row]],
-                "after": NAMES.get(added.labels[row], added.labels[row]),
-                "truth": NAMES.get(data.labels[row], data.labels[row]),
-                "correct": added.labels[row] == data.labels[row],
+                "list": ", ".join(NAMES[one] for one in similar.get(truth, ())),
+                "guesses": [
+                    (NAMES.get(labels[row], labels[row]), labels[row] == truth)
+                    for labels in (before, added.labels)
+                ],
             }
-            for row in rows
-        ],
-        "new": [f"{share[data.is_new].mean():.0%}" for share in shares],
-        "old": [f"{share[~data.is_new].mean():.0%}" for share in shares],
-        "bars": [
-            (NAMES[one], 100 * (values[one] - low) / (high - low)) for one in similar["Scots"]
-        ],
-    }
+        )
+    return {"rows": rows}
 
 
 def shorten(text):
