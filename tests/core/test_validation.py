@@ -38,8 +38,7 @@ REFUSED = [
     *((require_number, x, "x must be a number, not") for x in (np.array([1.0]), 10**400)),
     *((require_whole_number, x, "x must be a whole number from 1 on") for x in (0, True, 1.0, "1")),
     *((require_whole_numbers, x, "x must be whole numbers, not") for x in ([1, 2.5], "1")),
-    (refuse_masked, np.ma.array([1, 2], mask=[0, 1]), "row 1: x must have no masked cell"),
-    (refuse_masked, list(np.ma.array(np.ones((2, 2)), mask=[[0, 0], [1, 0]])), "row 1, column 0"),
+    (refuse_masked, np.ma.array([1, 2], mask=[0, 1]), "x must have no masked cell"),
     *((lambda _, x: require_generator(x), x, "random_state must be") for x in ("0", -1, 1.5, True)),
     (lambda what, x: require_choice(what, x, ["newton"]), None, "x must be one of 'newton', not"),
     (

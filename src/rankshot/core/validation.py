@@ -71,14 +71,9 @@ def require_whole_numbers(what: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def refuse_masked(what: str, values: object) -> None:
-    """Raise for the first masked cell of NumPy's masked arrays: what it stands for is unknown."""
-    rows = values if isinstance(values, (list, tuple)) else ()
-    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
-        values = np.ma.array(values)
-    if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
-        cell = np.argwhere(hidden)[0].tolist()
-        where = ", ".join(f"{x} {i}" for x, i in zip(("row", "column"), cell, strict=False))
-        raise InputError(what, NO_VALUE, "must have no masked cell", where=where)
+    """Raise for masked cells of NumPy's masked arrays: what they stand for is unknown."""
+    if np.ma.is_masked(values):
+        raise InputError(what, NO_VALUE, "must have no masked cell")
 
 
 def require_generator(random_state: Seed) -> np.random.Generator:

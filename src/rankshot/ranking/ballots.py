@@ -24,7 +24,7 @@ from rankshot.ranking.construction import (
     find_first,
     number_items,
     number_rows,
-    rank_sorted,
+    rank_entries,
     row_starts,
     validate_columns,
 )
@@ -130,14 +130,11 @@ def _rank(
     listed: _Listed, items: tuple[str, ...] | None, table: Table
 ) -> tuple[tuple[str, ...], Entries, NDArray[np.int64]]:
     """Items, what each ballot lists, the least values first, and a row of each ballot."""
-    listed = listed.take(np.lexsort((listed.values, listed.ballots)))
-    firsts = np.flatnonzero(np.diff(listed.ballots, prepend=-1))
-    starts = np.append(firsts, listed.rows.size)
     names, codes = number_items(
         listed.labels, listed.codes, items, lambda i: table.where(int(listed.rows[i]))
     )
-    entries = Entries(codes, rank_sorted(listed.values, starts), starts).sort_ties()
-    return names, entries, listed.rows[firsts]
+    _, first, ballots = np.unique(listed.ballots, return_index=True, return_inverse=True)
+    return names, rank_entries(ballots, codes, listed.values, first.size), listed.rows[first]
 
 
 def _check_copies(listed: _Listed, checks: RowChecks, by: list[Coded]) -> None:

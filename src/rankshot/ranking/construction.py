@@ -9,7 +9,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from rankshot.core.errors import (
     InputError,
     UnknownItemError,
     quote_names,
-    short_repr,
     suggest_item,
 )
 from rankshot.core.tables import as_frame, frame_to_matrix
@@ -91,6 +90,11 @@ class Entries(NamedTuple):
         gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
         return Entries(self.codes[gather], self.places[gather], starts)
 
+    def keep(self, which: NDArray[np.bool_]) -> Entries:
+        """Some of the entries; a row may become empty."""
+        sizes = np.bincount(self.rows[which], minlength=self.starts.size - 1)
+        return Entries(self.codes[which], self.places[which], row_starts(sizes))
+
     @staticmethod
     def concatenate(parts: list[Entries]) -> Entries:
         """Stack the rows of several values."""
@@ -112,10 +116,7 @@ class Entries(NamedTuple):
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
         for rows, cells in self.rows_by_size():
-            # Without ties, the places of all rows are 0, 1, 2, …
-            tied = np.any(self.places[cells[:, -1]] + 1 < cells.shape[1])
-            listed = (self.codes, self.places) if tied else (self.codes,)
-            entries = (values[nth] for values in listed for nth in cells.T)
+            entries = (values[nth] for values in (self.codes, self.places) for nth in cells.T)
             number[rows] = used + number_rows(
                 chain((column[rows] for column in columns), entries), rows.size
             )
@@ -136,34 +137,36 @@ class Entries(NamedTuple):
         begin = ends[:-1] - self.starts[row]
         return Groups(begin, size, row, np.clip(lengths[row] - begin, 0, size))
 
-    def sort_ties(self) -> Entries:
-        """Put tied items in ascending order, so that equal rankings have equal arrays.
+    def renumber(self) -> Entries:
+        """Number the places of each row 0, 1, 2, …, and list tied items in ascending order.
 
-        The places of each row must be in ascending order.
+        Equal rankings then have equal arrays. The places may be any numbers that ascend in each
+        row; equal ones are tied. No row is empty.
         """
         is_first = self.group_starts()
-        inside = ~is_first[1:-1]
-        if np.all(self.codes[1:][inside] > self.codes[:-1][inside]):
-            return self
-        tied = ~(is_first[:-1] & is_first[1:])
-        # Sorting does not move items between groups, so only the items have to be read back.
-        group = np.cumsum(is_first[:-1])[tied] * (int(self.codes.max()) + 1)
-        codes = self.codes.copy()
-        codes[tied] = np.sort(group + self.codes[tied]) - group
-        return self._replace(codes=codes)
+        group = np.cumsum(is_first[:-1], dtype=np.int32)
+        places = group - np.repeat(group[self.starts[:-1]], self.sizes)
+        codes = self.codes
+        if np.any((codes[1:] < codes[:-1]) & ~is_first[1:-1]):
+            tied = ~(is_first[:-1] & is_first[1:])
+            # Sorting does not move items between groups, so only the items have to be read back.
+            base = group[tied] * (np.int64(codes.max()) + 1)
+            codes = codes.copy()
+            codes[tied] = np.sort(base + codes[tied]) - base
+        return Entries(codes, places, self.starts)
 
     def cut(self, lengths: NDArray[np.int64], keep_rest: NDArray[np.bool_]) -> Entries:
         """Cut each list after its first ``lengths`` items; a tie that is cut is kept whole.
 
         Later items are dropped, or tied last in the rows of ``keep_rest``.
         """
-        rows = self.rows
-        last_place = self.places[self.starts[:-1] + lengths - 1][rows]
-        inside = self.places <= last_place
-        keep = inside | keep_rest[rows]
-        places = np.where(inside, self.places, last_place + 1)[keep].astype(np.int32)
-        sizes = np.bincount(rows[keep], minlength=lengths.size)
-        return Entries(self.codes[keep], places, row_starts(sizes)).sort_ties()
+        last_place = self.places[self.starts[:-1] + lengths - 1][self.rows]
+        places = np.minimum(self.places, last_place + 1)
+        return (
+            self._replace(places=places)
+            .keep((places <= last_place) | keep_rest[self.rows])
+            .renumber()
+        )
 
 
 def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -176,18 +179,6 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
     """0, 1, 2, … inside each row."""
     return (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
-
-
-def rank_sorted(values: Column, starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Places 0, 1, 2, … of numbers that are sorted in each row; equal ones are tied.
-
-    No row is empty.
-    """
-    is_new = np.zeros(values.size, bool)
-    is_new[1:] = values[1:] != values[:-1]
-    is_new[starts[:-1]] = False
-    number = np.cumsum(is_new, dtype=np.int32)
-    return number - np.repeat(number[starts[:-1]], np.diff(starts))
 
 
 def find_row(starts: NDArray[np.int64], entry: int) -> int:
@@ -207,27 +198,14 @@ def number_rows(columns: Iterable[Column], n: int) -> NDArray[np.int64]:
     key = np.zeros(n, np.int64)
     span = 1
     for column in columns:
-        low = int(column.min()) if n else 0
-        width = int(column.max(initial=low)) - low + 1
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
         if span * width >= 2**62:
-            key, span = _number_values(key, span)
-            if span == n:
-                break
-        if width > 1:
-            key = key * width + (column - low)
-            span *= width
-    return _number_values(key, span)[0]
-
-
-def _number_values(values: NDArray[np.int64], span: int) -> tuple[NDArray[np.int64], int]:
-    """Number for each value below ``span`` that occurs, and how many there are."""
-    if span > 8 * values.size:
-        distinct, numbers = np.unique(values, return_inverse=True)
-        return numbers.astype(np.int64), distinct.size
-    occurs = np.zeros(span, bool)
-    occurs[values] = True
-    numbers = np.cumsum(occurs)
-    return numbers[values] - 1, int(numbers[-1]) if span else 0
+            distinct, key = np.unique(key, return_inverse=True)
+            span = distinct.size
+        key = key * width + (column - low)
+        span *= width
+    return np.unique(key, return_inverse=True)[1]
 
 
 def find_first(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -247,7 +225,6 @@ Where = Callable[[int], str]
 """A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
-CELLS_PER_ENTRY = 16
 LARGEST_WEIGHT = float(np.finfo(float).max)
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
@@ -279,20 +256,17 @@ def refuse_first(
 
 
 def encode_names(
-    columns: list[Any], items: Iterable[object] | None, where: Where
+    labels: list[Any], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Items, by default those that occur, and the number of each label of all columns.
+    """Items, by default those that occur, and the number of each label.
 
     ``where`` names the row of the label at an index.
     """
-    cells: list[Any] = []
-    for column in columns:
-        cells += column.tolist() if isinstance(column, np.ndarray) else column
     try:
-        labels, codes = _number_distinct(cells, len(cells))
+        distinct, codes = _number_distinct(labels, len(labels))
     except TypeError:  # a label that has no hash
-        labels, codes = cells, np.arange(len(cells))
-    return number_items(labels, codes, items, where)
+        distinct, codes = labels, np.arange(len(labels))
+    return number_items(distinct, codes, items, where)
 
 
 def number_items(
@@ -359,7 +333,7 @@ def encode_orders(
             raise InputError("tie", NO_VALUE, rule, where=where_label(index))
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
-    names, codes = encode_names([labels], items, where_label)
+    names, codes = encode_names(labels, items, where_label)
     return names, validate_entries(Entries(codes, places, starts), names, where)
 
 
@@ -388,23 +362,14 @@ def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
 
 
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
-    """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
+    """Number the places; raise for an empty ranking, or an item that is listed twice in one."""
     refuse_empty(entries.starts, where)
-    n_cells = entries.sizes.size * len(items)
-    if n_cells <= CELLS_PER_ENTRY * entries.codes.size:
-        # Marking cells is faster than sorting.
-        is_listed = np.zeros(n_cells, bool)
-        is_listed[entries.rows * len(items) + entries.codes] = True
-        if np.count_nonzero(is_listed) == entries.codes.size:
-            return entries.sort_ties()
-    for rows, cells in entries.rows_by_size():
-        ordered = np.sort(entries.codes[cells], axis=1)
-        twice = ordered[:, 1:] == ordered[:, :-1]
-        if twice.any():
-            row, column = np.argwhere(twice)[0]
-            name, place = items[ordered[row, column]], where(int(rows[row]))
-            raise InputError("item", name, "is listed more than once", where=place)
-    return entries.sort_ties()
+    cells = np.sort(entries.rows * len(items) + entries.codes)
+    twice = np.flatnonzero(cells[1:] == cells[:-1])
+    if twice.size:
+        row, code = divmod(int(cells[twice[0]]), len(items))
+        raise InputError("item", items[code], "is listed more than once", where=where(row))
+    return entries.renumber()
 
 
 def warn_of_votes(entries: Entries, names: tuple[str, ...]) -> None:
@@ -422,6 +387,17 @@ def warn_of_votes(entries: Entries, names: tuple[str, ...]) -> None:
 # ---- Columns: one value per ranking
 
 
+class Columns(TypedDict, total=False):
+    """What stands beside rankings, as `Rankings.from_orders` describes it."""
+
+    targets: Labels
+    sources: Labels
+    raters: Labels
+    weights: ArrayLike | None
+    kind: Kind | Sequence[Kind]
+    where: Where
+
+
 def validate_columns(
     n: int,
     targets: Labels = None,
@@ -435,42 +411,42 @@ def validate_columns(
     kinds = [kind] if isinstance(kind, str) else require_one_each(kind, n, "kind")
     rule = "must be 'top' or 'subset'"
     refuse_first("kind", kinds, ("top", "subset").__contains__, rule, where)
-    is_subset = np.fromiter((value == "subset" for value in kinds), bool, len(kinds))
+    values = [] if weights is None else require_one_each(weights, n, "weights")
+    refuse_first("weights", values, _is_weight, "must be a finite number of 0 or more", where)
     return (
-        np.repeat(is_subset, n) if isinstance(kind, str) else is_subset,
-        np.ones(n) if weights is None else _weight_column(weights, n, where),
+        np.broadcast_to(np.array([value == "subset" for value in kinds], bool), n).copy(),
+        np.ones(n) if weights is None else np.array(values, np.float64),
         _label_column(targets, n, "targets", where),
         _label_column(sources, n, "sources", where),
         _label_column(raters, n, "raters", where),
     )
 
 
-def require_one_each(values: Iterable[object], n: int, what: str) -> list[Any]:
+def as_list(values: object, what: str) -> list[Any]:
+    """List of values; masked cells are refused, because what they stand for is unknown."""
+    if isinstance(values, (str, set, frozenset)) or not isinstance(values, Iterable):
+        raise InputError(what, values, "must be a list")
+    refuse_masked(what, values)
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def require_one_each(values: object, n: int, what: str) -> list[Any]:
     """List of values, one per ranking."""
-    is_list = isinstance(values, Iterable) and not isinstance(values, str)
-    entries = list(values) if is_list else None
-    if entries is None or len(entries) != n:
-        description = short_repr(values) if entries is None else f"{len(entries)} entries"
-        rule = f"must have one entry for each of {n} rankings, not {description}"
+    entries = as_list(values, what)
+    if len(entries) != n:
+        rule = f"must have one entry for each of {n} rankings, not {len(entries)} entries"
         raise InputError(what, NO_VALUE, rule)
     return entries
 
 
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """K for each of ``n`` rankings, from one number for all or one for each."""
-    if not isinstance(k, LIST_TYPES) or np.ndim(k) == 0:
+    if np.ndim(k) == 0:
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
-    lengths = np.array(require_one_each(require_whole_numbers("k", k), n, "k"), np.int64)
+    lengths = require_one_each(k, n, "k")
     rule = f"must be a whole number from 1 to {n_items}"
-    refuse_first("k", lengths.tolist(), lambda value: 1 <= value <= n_items, rule)
-    return lengths
-
-
-def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float64]:
-    refuse_masked("weights", weights)
-    values = require_one_each(cast("Iterable[Any]", weights), n, "weights")
-    refuse_first("weights", values, _is_weight, "must be a finite number of 0 or more", where)
-    return np.array(values, np.float64)
+    refuse_first("k", lengths, lambda x: isinstance(x, int) and 1 <= x <= n_items, rule)
+    return np.array(lengths, np.int64)
 
 
 def _is_weight(value: Any) -> bool:
@@ -485,11 +461,9 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
         column[:] = labels
         return column
     values = require_one_each(labels, n, what)
-    if not {*map(type, values)} <= {str, type(None)} or "" in values:
-        rule = "must be whole numbers or text that is not empty"
-        refuse_first(what, values, lambda x: x is None or as_name(x) is not None, rule, where)
-        values = [as_name(label) for label in values]
-    column[:] = values
+    rule = "must be whole numbers or text that is not empty"
+    refuse_first(what, values, lambda x: x is None or as_name(x) is not None, rule, where)
+    column[:] = [None if label is None else as_name(label) for label in values]
     return column
 
 
@@ -563,36 +537,37 @@ def refuse_cells(
     bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], what: str
 ) -> None:
     """Raise for the first bad cell of a table, naming its row, its item and its value."""
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    for row, column in np.argwhere(bad).tolist():
         where = f"ranking {row}, item {names[column]!r}"
         raise InputError(what, float(table[row, column]), CELL_RULES[what], where=where)
 
 
-def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
-    """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
-    order = np.lexsort((values, ~placed))
-    sizes = placed.sum(axis=1)
-    starts = row_starts(sizes)
+def rank_cells(table: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
+    """Rank the ``placed`` cells of each row, the smallest number first; equal ones are tied."""
+    rows, codes = np.nonzero(placed)
+    return rank_entries(rows, codes, table[placed], len(table))
+
+
+def rank_entries(
+    rows: NDArray[np.integer], codes: NDArray[np.integer], values: Column, n: int
+) -> Entries:
+    """Rank the items of ``n`` rows, the smallest value first; equal values are tied."""
+    starts = row_starts(np.bincount(rows, minlength=n))
     refuse_empty(starts, describe_row)
-    kept = np.arange(values.shape[1]) < sizes[:, None]
-    ranked = np.take_along_axis(values, order, axis=1)[kept]
-    return Entries(order[kept].astype(np.int32), rank_sorted(ranked, starts), starts)
+    order = np.lexsort((values, rows))
+    return Entries(codes[order].astype(np.int32), values[order], starts).renumber()
 
 
-def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
-    """Strict orders of a matrix of item numbers; check them unless they are trusted."""
-    table = np.atleast_2d(require_whole_numbers("item numbers", lists))
+def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...]) -> Entries:
+    """Strict orders of a matrix of item numbers."""
+    table = np.atleast_2d(require_whole_numbers("lists", lists))
     n, k = table.shape
-    places = np.tile(np.arange(k, dtype=np.int32), n)
-    entries = Entries(table.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
-    if trusted:
-        return entries
-    outside = (table < 0) | (table >= len(items))
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
+    outside = np.argwhere((table < 0) | (table >= len(items)))
+    for row, column in outside.tolist():
         rule = "is not the number of an item"
         raise InputError("lists", int(table[row, column]), rule, where=f"ranking {row}")
+    places = np.tile(np.arange(k, dtype=np.int32), n)
+    entries = Entries(table.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
     return validate_entries(entries, items, describe_row)
 
 
@@ -617,43 +592,24 @@ def encode_pairs(
     ties: ArrayLike | None,
 ) -> tuple[tuple[str, ...], Entries]:
     """Names of the items, and the pairs as arrays."""
-    sides = [_as_column(winners, "winners"), _as_column(losers, "losers")]
+    sides = [as_list(winners, "winners"), as_list(losers, "losers")]
     n = len(sides[0])
-    if len(sides[1]) != n:
-        require_one_each(sides[1], n, "losers")
-    names, codes = encode_names(sides, items, lambda i: describe_pair(i % n))
-    pairs = codes.reshape(2, n)
-    if (same := pairs[0] == pairs[1]).any():
-        name, where = names[pairs[0, np.argmax(same)]], describe_pair(int(np.argmax(same)))
-        raise InputError("item", name, "is compared with itself", where=where)
-    values = [False] * n
-    if ties is not None:
-        refuse_masked("ties", ties)
-        values = require_one_each(cast("Iterable[Any]", ties), n, "ties")
-        is_truth = lambda x: isinstance(x, (bool, np.bool_))  # noqa: E731
-        refuse_first("ties", values, is_truth, "must be True or False", describe_pair)
-    return names, stack_pairs(pairs[0], pairs[1], np.array(values, bool))
-
-
-def _as_column(values: Iterable[object], what: str) -> list[Any] | Column:
-    if isinstance(values, np.ndarray) and values.ndim == 1:
-        return values
-    if isinstance(values, (str, set, frozenset, np.ndarray)):
-        raise InputError(what, values, "must be a list of names")
-    return list(values)
+    require_one_each(sides[1], n, "losers")
+    names, codes = encode_names(sides[0] + sides[1], items, lambda i: describe_pair(i % n))
+    values = [False] * n if ties is None else require_one_each(ties, n, "ties")
+    is_truth = lambda x: isinstance(x, (bool, np.bool_))  # noqa: E731
+    refuse_first("ties", values, is_truth, "must be True or False", describe_pair)
+    entries = stack_pairs(codes[:n], codes[n:], np.array(values, bool))
+    return names, validate_entries(entries, names, describe_pair)
 
 
 def stack_pairs(
     winners: NDArray[np.integer], losers: NDArray[np.integer], ties: NDArray[np.bool_]
 ) -> Entries:
     """Pairs as lists of two items; the two are tied where ``ties`` is true."""
-    n = len(ties)
     codes = np.stack([winners, losers], axis=1).astype(np.int32)
-    # Tied items are listed by number, as everywhere.
-    codes[ties] = np.sort(codes[ties], axis=1)
-    places = np.zeros((n, 2), np.int32)
-    places[:, 1] = ~ties
-    return Entries(codes.ravel(), places.ravel(), 2 * np.arange(n + 1))
+    places = np.stack([np.zeros(ties.size, bool), ~ties], axis=1).astype(np.int32)
+    return Entries(codes.ravel(), places.ravel(), 2 * np.arange(ties.size + 1)).renumber()
 
 
 def list_counts(

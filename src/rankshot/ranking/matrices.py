@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import (
-    Entries,
-    count_places,
-    rank_sorted,
-    row_starts,
-)
+from rankshot.ranking.construction import count_places
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 ABSENT = -1
@@ -210,12 +205,11 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     counted = np.where(unclear, 0, np.where(taken == size, n_kept, taken))
     # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
-    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
+    lists = rankings.lists._replace(codes=codes).keep(kept)
     lengths = np.bincount(row, counted, minlength=len(rankings)).astype(np.int64)
-    informative = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
-    lists = Entries(codes[kept], rankings.places[kept], row_starts(sizes)).take(informative)
-    # Places are counted again, so that a group that has been removed leaves no gap.
-    lists = lists._replace(places=rank_sorted(lists.places, lists.starts)).sort_ties()
+    informative = np.flatnonzero((lengths > 0) & ((lists.sizes > 1) | ~rankings.is_subset))
+    # A group that has been removed leaves no gap.
+    lists = lists.take(informative).renumber()
     some = rankings[informative]
     return replace(some, items=names, lengths=lengths[informative], **lists._asdict())
 
@@ -247,6 +241,5 @@ def keep_ranked_items(rankings: Rankings, is_ranked: NDArray[np.bool_] | None = 
     names = tuple(rankings.items[i] for i in np.flatnonzero(is_kept))
     kept = is_kept[rankings.codes]
     recode = (np.cumsum(is_kept) - 1).astype(np.int32)
-    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
-    lists = Entries(recode[rankings.codes[kept]], rankings.places[kept], row_starts(sizes))
+    lists = rankings.lists._replace(codes=recode[rankings.codes]).keep(kept)
     return replace(rankings, items=names, **lists._asdict())

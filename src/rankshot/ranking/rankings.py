@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from rankshot.core.validation import as_names, require_whole_number
 from rankshot.ranking import construction
 from rankshot.ranking.construction import (
     Column,
+    Columns,
     Entries,
     Groups,
     Kind,
@@ -144,7 +145,7 @@ class Rankings:
             construction.warn_of_votes(entries, names)
         n = entries.sizes.size
         metadata = construction.validate_columns(n, targets, sources, raters, weights, kind, where)
-        return cls(names, *entries, entries.sizes, *metadata)
+        return cls._assemble(names, entries, metadata)
 
     @classmethod
     def from_positions(
@@ -152,13 +153,11 @@ class Rankings:
         positions: ArrayLike,
         *,
         items: Iterable[object] | None = None,
-        targets: Labels = None,
-        sources: Labels = None,
-        raters: Labels = None,
-        weights: ArrayLike | None = None,
-        kind: Kind | Sequence[Kind] = "top",
+        **columns: Unpack[Columns],
     ) -> Rankings:
         """Build from ``positions``: 1 is best, equal ones are tied, 0 or NaN is not listed.
+
+        The other parameters are those of `from_orders`.
 
         Examples
         --------
@@ -168,13 +167,11 @@ class Rankings:
           b = d > a
         """
         names, table = construction.read_item_table(positions, items, "positions")
-        n = len(table)
-        metadata = construction.validate_columns(n, targets, sources, raters, weights, kind)
+        metadata = construction.validate_columns(len(table), **columns)
         # A subset ranking of all items but one also has such positions.
         construction.warn_of_counting_from_zero(table[~metadata[0]])
         construction.refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
-        entries = construction.encode_positions(table, placed=table > 0)
-        return cls(names, *entries, entries.sizes, *metadata)
+        return cls._assemble(names, construction.rank_cells(table, table > 0), metadata)
 
     @classmethod
     def from_scores(
@@ -183,17 +180,13 @@ class Rankings:
         *,
         items: Iterable[object] | None = None,
         k: int | None = None,
-        targets: Labels = None,
-        sources: Labels = None,
-        raters: Labels = None,
-        weights: ArrayLike | None = None,
-        kind: Kind | Sequence[Kind] = "top",
+        **columns: Unpack[Columns],
     ) -> Rankings:
         """Rank the items of each row of ``scores``, largest first; equal scores are tied.
 
         ``k`` keeps the first k items, as in `top`. With ``kind="subset"``, items with NaN were not
         compared. The columns of a data frame are matched with ``items`` by name, and are the items
-        by default.
+        by default. The other parameters are those of `from_orders`.
 
         Examples
         --------
@@ -206,21 +199,15 @@ class Rankings:
           a > c (subset)
         """
         names, table = construction.read_item_table(scores, items, "scores")
-        n = len(table)
-        metadata = construction.validate_columns(n, targets, sources, raters, weights, kind)
+        metadata = construction.validate_columns(len(table), **columns)
         placed = ~np.isnan(table)
         construction.refuse_cells(~placed & ~metadata[0][:, None], table, names, "scores")
-        entries = construction.encode_positions(-table, placed)
-        full = cls(names, *entries, entries.sizes, *metadata)
+        full = cls._assemble(names, construction.rank_cells(-table, placed), metadata)
         return full if k is None else full.top(k)
 
     @classmethod
-    def from_item_numbers(
-        cls, lists: NDArray[np.integer], *, items: Iterable[object], trusted: bool = False
-    ) -> Rankings:
+    def from_item_numbers(cls, lists: NDArray[np.integer], *, items: Iterable[object]) -> Rankings:
         """Build from ``lists``, a matrix of item numbers, best first.
-
-        ``trusted`` skips the checks, for lists that are known to be valid.
 
         Examples
         --------
@@ -231,9 +218,8 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        entries = construction.encode_item_numbers(lists, names, trusted=trusted)
-        metadata = construction.validate_columns(entries.sizes.size)
-        return cls(names, *entries, entries.sizes, *metadata)
+        entries = construction.encode_item_numbers(lists, names)
+        return cls._assemble(names, entries, construction.validate_columns(entries.sizes.size))
 
     @classmethod
     def from_pairs(
@@ -243,16 +229,14 @@ class Rankings:
         *,
         items: Iterable[object] | None = None,
         ties: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-        raters: Labels = None,
-        sources: Labels = None,
-        targets: Labels = None,
+        **columns: Unpack[Columns],
     ) -> Rankings:
         """Build from comparisons of two items: subset rankings, one for each pair.
 
         Each of the ``winners`` was preferred to the corresponding one of the ``losers``. Where
         ``ties`` is true, the two items are tied, and it does not matter which of them is listed as
-        the winner. ``items`` are by default those that occur, sorted by name.
+        the winner. ``items`` are by default those that occur, sorted by name. The other parameters
+        are those of `from_orders`.
 
         Examples
         --------
@@ -263,9 +247,9 @@ class Rankings:
           b = c (subset)
         """
         names, entries = construction.encode_pairs(winners, losers, items, ties)
-        n, columns = entries.sizes.size, (targets, sources, raters, weights)
-        metadata = construction.validate_columns(n, *columns, "subset", construction.describe_pair)
-        return cls(names, *entries, entries.sizes, *metadata)
+        pairs: Columns = {"kind": "subset", "where": construction.describe_pair, **columns}
+        metadata = construction.validate_columns(entries.sizes.size, **pairs)
+        return cls._assemble(names, entries, metadata)
 
     @classmethod
     def from_pair_counts(
@@ -294,6 +278,13 @@ class Rankings:
         pairs = np.array(names, object)[np.stack([first, second])]
         is_tie = np.arange(counts.size) >= np.count_nonzero(wins)
         return cls.from_pairs(*pairs, items=names, ties=is_tie, weights=counts)
+
+    @classmethod
+    def _assemble(
+        cls, items: tuple[str, ...], entries: Entries, metadata: tuple[Column, ...]
+    ) -> Rankings:
+        """Rankings whose first K are all that they list."""
+        return cls(items, *entries, entries.sizes, *metadata)
 
     @property
     def n_items(self) -> int:
@@ -506,7 +497,7 @@ class Rankings:
             return where(int(self.entry_rows[entry]))
 
         _, codes = construction.number_items([*self.items], self.codes, items, where_entry)
-        codes = self.lists._replace(codes=codes).sort_ties().codes
+        codes = self.lists._replace(codes=codes).renumber().codes
         return replace(self, items=items, codes=codes)
 
     @staticmethod

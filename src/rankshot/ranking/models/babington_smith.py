@@ -269,7 +269,7 @@ class BabingtonSmith(Estimator):
         rng = require_generator(random_state)
         sums = OrderSums(self._factors, k)
         lists = sums.sample_orders(self._factors.sum(axis=1), k, n, rng)
-        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+        return Rankings.from_item_numbers(lists, items=self.items_)
 
 
 def require_affordable(n_items: int, k: int) -> None:

@@ -189,7 +189,7 @@ class Mallows(Estimator):
         for rows in row_blocks(n, C):
             passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
             lists[rows] = center[_place(passed, C)].T
-        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+        return Rankings.from_item_numbers(lists, items=self.items_)
 
 
 # ---- The likelihood

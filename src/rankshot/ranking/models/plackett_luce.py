@@ -260,7 +260,7 @@ class PlackettLuce(Estimator):
             log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
-        return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+        return Rankings.from_item_numbers(lists, items=self.items_)
 
 
 def maximize_likelihood(
