@@ -1,4 +1,4 @@
-"""``rankshot demo``: photographs to try, and the paper's comparison of methods in a minute."""
+"""``rankshot demo``: photographs to try, and the paper's comparison of methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def demo(
     The folder will contain twelve photographs, rankings for the classes that they show, the files
     that the commands of the guide read (scores, labels, names of classes, votes), and the report.
     For the report, a classifier is trained on the classes of CIFAR-100 and recognises the classes
-    of CIFAR-10. This takes about a minute and works offline.
+    of CIFAR-10. This takes a few seconds and works offline.
 
     Example: rankshot demo -o rankshot-demo
 
@@ -30,37 +30,21 @@ def demo(
     output
         The folder to write to.
     files_only
-        Write the files without the report, in a few seconds.
+        Write the files without the report.
     overwrite
         Replace files that were changed since they were written.
     """
-    from tqdm import tqdm
+    # Before the imports, which take a second.
+    say(f"writing to {output} ...")
+    from rankshot.datasets.demo import MANIFEST, PAGE, PHOTOGRAPHS, RANKINGS, write_demo
+    from rankshot.datasets.example_files import EXAMPLE_FILES
 
-    # It is there before the imports, which take a second.
-    with tqdm(desc="photographs", leave=False, disable=None) as bar:
-        from rankshot.datasets.demo import (
-            MANIFEST,
-            N_STEPS,
-            PAGE,
-            PHOTOGRAPHS,
-            RANKINGS,
-            write_demo,
-        )
-        from rankshot.datasets.example_files import EXAMPLE_FILES
-
-        own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
-        output.mkdir(parents=True, exist_ok=True)
-        if others := sorted({path.name for path in output.iterdir()} - own):
-            rule = f"has other files, such as {others[0]!r}"
-            raise InputError("output", str(output), rule, hint="give another folder")
-
-        bar.total = N_STEPS
-
-        def tell(what: str) -> None:
-            bar.set_description(what)
-            bar.update()
-
-        shown = write_demo(output, tell, files_only=files_only, overwrite=overwrite)
+    own = {PAGE, PHOTOGRAPHS, RANKINGS, MANIFEST, *EXAMPLE_FILES}
+    output.mkdir(parents=True, exist_ok=True)
+    if others := sorted({path.name for path in output.iterdir()} - own):
+        rule = f"has other files, such as {others[0]!r}"
+        raise InputError("output", str(output), rule, hint="give another folder")
+    shown = write_demo(output, files_only=files_only, overwrite=overwrite)
     say(f"twelve photographs written to {output / PHOTOGRAPHS}. To recognise what they show:")
     words = [output / PHOTOGRAPHS, "--model", "efficientnet-lite0"]
     words += ["--rankings", output / RANKINGS, "-o", "predictions.csv"]

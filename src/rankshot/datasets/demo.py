@@ -1,8 +1,8 @@
-"""The demonstration: the paper's methods and ours in half a minute, on the data in the package."""
+"""The demonstration: the paper's methods and ours in a few seconds, on the data in the package."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from rankshot.pages.report import Report, build_report, render_report
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
@@ -38,8 +39,6 @@ from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
-Announce = Callable[[str], None]
-"""Called with the name of each step before it."""
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and combined."""
 REGULARIZATION = 0.03
@@ -115,20 +114,14 @@ class Demo:
 PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 MANIFEST = "demo.json"
 """The hashes of what was written."""
-N_STEPS = 20
-"""The number of steps of `write_demo`."""
 
 
-def write_demo(
-    folder: Path, announce: Announce, *, files_only: bool, overwrite: bool
-) -> Demo | None:
+def write_demo(folder: Path, *, files_only: bool, overwrite: bool) -> Demo | None:
     """Write photographs to try, the files of the guide, and the report of the demonstration.
 
-    ``announce`` is called before each step, from the first one on. With ``files_only``, there is
-    no demonstration and no report. Files in the folder that were changed since they were written
-    are replaced only with ``overwrite``.
+    With ``files_only``, there is no demonstration and no report. Files in the folder that were
+    changed since they were written are replaced only with ``overwrite``.
     """
-    announce("photographs")
     photographs, manifest = load_photographs(), folder / MANIFEST
     names = [PAGE, RANKINGS, *EXAMPLE_FILES]
     files = [folder / name for name in names + [f"{PHOTOGRAPHS}/{one}" for one in photographs.ids]]
@@ -138,10 +131,9 @@ def write_demo(
     try:
         write_photographs(folder / PHOTOGRAPHS)
         write_rankings(photographs.rankings, folder / RANKINGS)
-        announce("files of the guide")
         write_example_files(folder)
         if not files_only:
-            demo = run_demo(announce)
+            demo = run_demo()
             write_page(render_report(demo_report(demo)), folder / PAGE)
     finally:
         for path in files:
@@ -150,11 +142,8 @@ def write_demo(
     return demo
 
 
-def run_demo(announce: Announce) -> Demo:
-    """Train a classifier on seen classes, fit heads to the sources, and classify new images.
-
-    ``announce`` is called before each step.
-    """
+def run_demo() -> Demo:
+    """Train a classifier on seen classes, fit heads to the sources, and classify new images."""
     data = load_cifar()
     tables = {
         name: table.select(data.new_classes, data.seen_classes)
@@ -170,20 +159,16 @@ def run_demo(announce: Announce) -> Demo:
         ("Weighted Mean", f"{name} + reference", WeightedMean(), rankings)
         for name, rankings in questions.items()
     ]
-    announce("training")
-    model = LogisticRegression(C=REGULARIZATION, max_iter=500)
+    # A tenth of the usual precision takes a sixth of the time, and is as accurate.
+    model = LogisticRegression(C=REGULARIZATION, tol=0.01)
     model.fit(data.seen_train, data.seen_train_label)
-    classes = tuple(model.classes_.tolist())
-    scores = Scores(model.decision_function(data.new), classes)
-    reference = Scores(model.decision_function(data.seen_validation), classes)
+    scores, reference = scores_of(model, data.new), scores_of(model, data.seen_validation)
     comparison: dict[str, dict[str, Interval]] = {}
     for method, source, head, semantics in methods:
-        announce(f"{method}, {source}")
         given = {"reference": reference} if isinstance(head, WeightedMean) else {}
         correct = head.fit(semantics, **given).predict(scores) == data.new_label
         accuracy = wilson_interval(int(correct.sum()), len(correct))
         comparison.setdefault(method, {})[source] = accuracy
-    announce("rehearsal with seen classes")
     held_out = [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"]]
     ranked = Rankings.concatenate([*(one.change_items(panel.items) for one in held_out), panel])
     known = Knowledge(ranked, (reference, data.seen_validation_label))
