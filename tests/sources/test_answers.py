@@ -276,6 +276,7 @@ def test_the_files_of_a_folder_are_raters(tmp_path):
     found = read_answer_files(tmp_path, TARGETS, ITEMS, 5)
     rankings = found.rankings
     lists = zip(rankings.raters, rankings.targets, rankings.orders(), strict=True)
+    assert found.unknown == ("persian+cat",)
     # The later answer counts.
     assert sorted(lists) == [
         ("rater-1", "cat", CAT),
@@ -288,15 +289,16 @@ def test_the_files_of_a_folder_are_raters(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("content", [None, b"I cannot help with that.", b"cat: \xff\xfe"])
-def test_a_file_without_an_answer_is_named(tmp_path, content):
-    if content is None:
-        with refuses("path", str(tmp_path)):
-            read_answer_files(tmp_path, TARGETS, ITEMS)
-    else:
-        (tmp_path / "rater-1.txt").write_bytes(content)
-        with refuses("answer", where=str(tmp_path / "rater-1.txt")):
-            read_answer_files(tmp_path, TARGETS, ITEMS)
+def test_a_file_without_an_answer_is_named(tmp_path):
+    path = tmp_path / "rater-1.txt"
+    with refuses("path", str(tmp_path)):
+        read_answer_files(tmp_path, TARGETS, ITEMS)
+    path.write_bytes(b"I cannot help with that.")
+    with refuses("answer", where=str(path)):
+        read_answer_files(tmp_path, TARGETS, ITEMS)
+    path.write_bytes(b"cat: \xff\xfe")
+    with refuses("line", where=f"{path}:1"):
+        read_answer_files(tmp_path, TARGETS, ITEMS)
 
 
 # ---- Names

@@ -1,5 +1,4 @@
 from .answers import (
-    AnswerFiles as AnswerFiles,
     Answers as Answers,
     read_answer_files as read_answer_files,
     read_answers as read_answers,

@@ -12,15 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rankshot.core.errors import (
-    NO_VALUE,
-    InputError,
-    join_some,
-    suggest_name,
-)
-from rankshot.core.files import open_bytes
+from rankshot.core.errors import NO_VALUE, InputError, join_some, suggest_name
+from rankshot.core.files import decode_lines, open_bytes
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
+from rankshot.sources.look_alikes import NamedRankings
 from rankshot.sources.names import ClassLabels
 from rankshot.sources.prompts import PROMPT_END, choose_length
 
@@ -36,8 +32,8 @@ LONGEST_NAME, LONGEST_NAME_WORDS = 80, 6
 """Letters and words of a name: a longer line is a sentence."""
 ENDINGS = (".txt", ".md", ".json", ".jsonl")
 """The files that are read in a folder; a file that is given by name may have any ending."""
-PART = re.compile(r"\.part-(\d{1,6})$")
-"""The end of a name such as rater-1.part-2: long prompts of a rater are divided."""
+PART = ".part-"
+"""What the name of a file has after that of its rater: long prompts are divided."""
 FAULTS_SHOWN = 3
 EXPECTED = (
     'expected JSON such as {"cat": ["tiger", "fox"]}, or the name of each new class with a '
@@ -45,8 +41,7 @@ EXPECTED = (
 )
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(NamedTuple):
     """The rankings found in an answer, and its problems.
 
     Attributes
@@ -171,36 +166,12 @@ def _find_item(name: str, matcher: ClassLabels) -> tuple[str | None, str]:
 # ---- Files of answers: each is one rater
 
 
-class AnswerFiles(NamedTuple):
-    """The answers of several raters.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        All usable lists; the names of the files are the raters.
-    notes : tuple of str
-        What was left out or corrected, for each rater.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from rankshot.sources import read_answer_files
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "rater-1.txt").write_text("cat: tiger, whale, bus, tram")
-    ...     found = read_answer_files(folder, ["cat"], ["tiger", "bus", "whale"])
-    >>> found.rankings.orders(), found.notes
-    ([['tiger', 'whale', 'bus']], ("rater-1: 'cat': 'tram' is not an item: left out",))
-    """
-
-    rankings: Rankings
-    notes: tuple[str, ...]
-
-
 def read_answer_files(
     path: str | Path, targets: Iterable[object], items: Iterable[object], k: int | None = None
-) -> AnswerFiles:
+) -> NamedRankings:
     """Read the answers of language models to the prompts of `make_prompts`.
+
+    The notes name what was left out or corrected, for each rater.
 
     Parameters
     ----------
@@ -227,38 +198,32 @@ def read_answer_files(
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     length = choose_length(k, item_names)
-    answers: dict[str, Answers] = {}
+    rows: list[tuple[list[str], str, str]] = []
+    notes: list[str] = []
     for rater, paths in _list_files(Path(path)).items():
         text = "\n\n".join(map(_read_answer, paths))
-        answers[rater] = read_answers(text, target_names, item_names, length)
-        if not answers[rater].orders:
+        found = read_answers(text, target_names, item_names, length)
+        if not found.orders:
             raise InputError(
                 "answer",
                 NO_VALUE,
-                f"has no usable list ({'; '.join(answers[rater].notes[:FAULTS_SHOWN])})",
+                f"has no usable list ({'; '.join(found.notes[:FAULTS_SHOWN])})",
                 where=" and ".join(map(str, paths)),
                 hint="it must be the answer to a prompt with these classes, with their names in "
                 "the same language; ask again, or leave out this file",
             )
-    chosen = [(rater, target) for rater in answers for target in answers[rater].orders]
+        rows += [(order, target, rater) for target, order in found.orders.items()]
+        notes += [f"{rater}: {note}" for note in found.notes]
+    orders, ranked, raters = zip(*rows, strict=True)
     rankings = Rankings.from_orders(
-        [answers[rater].orders[target] for rater, target in chosen],
-        items=item_names,
-        targets=[target for _, target in chosen],
-        sources="answers",
-        raters=[rater for rater, _ in chosen],
+        orders, items=item_names, targets=ranked, sources="answers", raters=raters
     )
-    notes = [f"{rater}: {note}" for rater, each in answers.items() for note in each.notes]
-    return AnswerFiles(rankings, tuple(notes))
+    unknown = tuple(name for name in target_names if name not in ranked)
+    return NamedRankings(rankings, unknown, tuple(notes))
 
 
 def _list_files(path: Path) -> dict[str, list[Path]]:
     """The files of each rater, in the order of their parts."""
-
-    def get_part(file: Path) -> tuple[int, str]:
-        part = PART.search(file.stem)
-        return int(part[1]) if part else 0, file.name
-
     files = [path]
     if path.is_dir():
         texts = [file for file in path.iterdir() if file.suffix.lower() in ENDINGS]
@@ -267,19 +232,16 @@ def _list_files(path: Path) -> dict[str, list[Path]]:
         hint = f"save each answer there as a text file ({', '.join(ENDINGS)})"
         raise InputError("path", str(path), "is a folder without answers", hint=hint)
     raters: dict[str, list[Path]] = {}
-    for file in sorted(files, key=get_part):
-        raters.setdefault(PART.sub("", file.stem), []).append(file)
+    # The larger of two numbers is the longer one.
+    for file in sorted(files, key=lambda file: (len(file.stem), file.name)):
+        raters.setdefault(file.stem.partition(PART)[0], []).append(file)
     return raters
 
 
 def _read_answer(path: Path) -> str:
     """The text of a file, without the prompt if that was copied as well."""
-    try:
-        with open_bytes(path) as stream:
-            text = stream.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        rule, hint = "is not UTF-8 text", "save it as plain text"
-        raise InputError("answer", NO_VALUE, rule, str(path), hint) from None
+    with open_bytes(path) as stream:
+        text = "".join(line for _, line in decode_lines(stream, path))
     return text.rpartition(PROMPT_END)[2]
 
 
@@ -405,16 +367,13 @@ def strip_markup(text: str) -> str:
 
 def find_json(text: str) -> list[tuple[int, int, Any]]:
     """Return the outermost JSON lists and objects in a text, and their places."""
-    found = []
-    broken = 0
-    decoder = json.JSONDecoder()
-    start = OPENING.search(text)
-    while start is not None and broken < MAX_BROKEN_LISTS:
-        try:
-            value, end = decoder.raw_decode(text, start.start())
-            found.append((start.start(), end, value))
-        except (ValueError, RecursionError):
-            end = start.end()
-            broken += 1
-        start = OPENING.search(text, end)
+    found: list[tuple[int, int, Any]] = []
+    end = broken = 0
+    for opening in OPENING.finditer(text):
+        if (start := opening.start()) >= end and broken < MAX_BROKEN_LISTS:
+            try:
+                value, end = json.JSONDecoder().raw_decode(text, start)
+                found.append((start, end, value))
+            except (ValueError, RecursionError):
+                broken += 1
     return found

@@ -222,7 +222,8 @@ def _rank(
         name, detail = parse_source(source)
         opened = OPENERS[name](detail, labels.senses)
     if isinstance(opened, Path):
-        return sources.read_answer_files(opened, targets, labels.names, k)
+        found = sources.read_answer_files(opened, targets, labels.names, k)
+        return found.rankings, found.notes
     if isinstance(opened, LookAlikes):
         found = opened.look_up(targets, labels.names, labels.senses, words)
         return found.rankings, found.notes
