@@ -32,7 +32,7 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize
+from rankshot.sources.corpus import Corpus, NameIndex, index_names, read_blocks, tokenize
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import WordVectors
 from rankshot.sources.wordnet import WordNet
@@ -328,7 +328,7 @@ def train_word2vec(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.flo
     """
     from gensim.models import Word2Vec  # noqa: PLC0415
 
-    index, entry = NameIndex.build(tuple(names))
+    index, entry = index_names(names)
     sentences = Sentences(path, index)
     model = Word2Vec(vector_size=100, window=10, min_count=5, seed=SEED, workers=1, epochs=10, sg=1)
     model.build_vocab(sentences)

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.columns import NumberCheck, open_table
-from rankshot.core.errors import InputError, format_count
+from rankshot.core.errors import InputError
 from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.labels import split_synonyms
@@ -52,8 +53,8 @@ class Corpus:
     window : int
         The number of words in a window. Windows do not cross line ends.
     min_count : int
-        The minimum number of occurrences of a name. A pair with a rarer name has too little
-        evidence to be ranked: such items are tied last.
+        The minimum number of occurrences of a name; a rarer one has too little evidence to be
+        compared.
 
     Examples
     --------
@@ -66,10 +67,9 @@ class Corpus:
     ...     table = Corpus(path, window=3).similarity(["cat"], ["tiger", "bus", "tram", "whale"])
     >>> table.to_rankings()
     Rankings: 1 ranking of 4 items, 1 target, 1 source
-      cat: tiger > bus > tram (subset)
+      cat: tiger > bus (subset)
     >>> table.notes[1:]
-    ('in the text fewer than 5 times: tram (1)',
-     'cat: 1 item tied last, because a name of the pair occurs fewer than 5 times')
+    ('in the text fewer than 5 times: tram (1)',)
     """
 
     path: str | Path
@@ -78,40 +78,33 @@ class Corpus:
 
     def __post_init__(self) -> None:
         require_whole_number("window", self.window, 1000, least=2)
-        require_whole_number("min_count", self.min_count, 1000, least=0)
+        require_whole_number("min_count", self.min_count, 1000)
 
     def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Read the file and compare all ``targets`` with all ``items``.
 
-        The similarities of a name that never occurs are NaN. The table's ``notes`` list the names
-        that rarely occur, and for each target how many items are tied last.
+        The similarities of a name that occurs fewer than ``min_count`` times are NaN. The table's
+        ``notes`` list those that occur at all.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        words = [split_synonyms(name)[0] for name in (*target_names, *item_names)]
-        names, entry = NameIndex.build(words)
-        row, column = entry[: len(target_names)], entry[len(target_names) :]
+        every, n = (*target_names, *item_names), len(target_names)
+        names, entry = index_names([split_synonyms(name)[0] for name in every])
         vectors, occurrences, total = self._count(names)
-        values = np.nan_to_num(cosine(vectors[row], vectors[column]))
-        evidence = np.minimum(occurrences[row][:, None], occurrences[column])
-        # Zero is the lowest cosine of vectors without negative numbers.
-        too_rare = (evidence > 0) & (evidence < self.min_count)
-        values = np.where(evidence == 0, np.nan, np.where(too_rare, 0.0, values))
-        times = dict(zip((*target_names, *item_names), occurrences[entry].tolist(), strict=True))
+        count, vectors = occurrences[entry], vectors[entry]
+        is_known = count >= self.min_count
+        # A known name without any known word near it has the cosine 0 with all others.
+        values = np.nan_to_num(cosine(vectors[:n], vectors[n:]))
+        values[~np.outer(is_known[:n], is_known[n:])] = np.nan
         notes = [f"{total:,} words of {Path(self.path).name}"]
+        times = dict(zip(every, count.tolist(), strict=True))
         if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
             notes.append(f"in the text fewer than {self.min_count} times: {', '.join(rare)}")
-        notes += [
-            f"{target}: {format_count(int(n), 'item')} tied last, because a name of the pair "
-            f"occurs fewer than {self.min_count} times"
-            for target, n in zip(target_names, too_rare.sum(axis=1), strict=True)
-            if n
-        ]
         return Similarity(values, target_names, item_names, "corpus", notes)
 
     def _count(self, names: NameIndex) -> tuple[Floats, Ints, int]:
         """Return the vectors of all names, their occurrences, and the number of words."""
-        n_names = len(names.entries)
         vocabulary = names.start_vocabulary()
+        n_names = len(vocabulary)
         near = csr_array((n_names, n_names), dtype=np.int64)
         totals = np.zeros(n_names, np.int64)
         for lines in read_blocks(Path(self.path)):
@@ -140,43 +133,40 @@ def read_blocks(path: Path) -> Iterator[list[str]]:
 # ---- Names
 
 
-@dataclass(frozen=True)
-class NameIndex:
-    """The names to look for in a text: every spelling of a name leads to one entry.
+class NameIndex(NamedTuple):
+    """The names to look for in a text: every spelling of a name leads to its number.
 
-    Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) share an entry.
-    ``forms`` lead from words to the number of their entry, and ``lengths`` from a word to the
-    lengths of the phrases that begin with it, longest first.
+    Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) are one.
+    ``longest`` has the length of the longest phrase that begins with a word.
     """
 
     entries: tuple[str, ...]
     forms: dict[tuple[str, ...], int]
-    lengths: dict[str, list[int]]
-
-    @classmethod
-    def build(cls, names: Iterable[str]) -> tuple[NameIndex, Ints]:
-        """Return the index of some names, and the number of each name's entry.
-
-        A plural that is itself a name means that name: if "glass" and "glasses" are both given,
-        the word "glasses" counts as the second.
-        """
-        split_names = [tuple(WORD.findall(name.lower())) for name in names]
-        # Sorted, so that nothing depends on the order in which names are given.
-        entries = sorted(set(split_names))
-        forms = {words: i for i, words in enumerate(entries)}
-        for i, words in enumerate(entries):
-            for last in plurals(words[-1]) if words else ():
-                forms.setdefault((*words[:-1], last), i)
-        lengths: dict[str, list[int]] = {}
-        for words in sorted(filter(None, forms), key=len, reverse=True):
-            if len(words) not in lengths.setdefault(words[0], []):
-                lengths[words[0]].append(len(words))
-        index = cls(tuple(map(" ".join, entries)), forms, lengths)
-        return index, np.array([forms[words] for words in split_names], np.int64)
+    longest: dict[str, int]
 
     def start_vocabulary(self) -> dict[str, int]:
-        """Return the numbers of the entries, which are the first words of a vocabulary."""
+        """Return the numbers of the names, which are the first words of a vocabulary."""
         return {entry: i for i, entry in enumerate(self.entries)}
+
+
+def index_names(names: Iterable[str]) -> tuple[NameIndex, Ints]:
+    """Return the index of some names, and the number of each.
+
+    A plural that is itself a name means that name: if "glass" and "glasses" are both given, the
+    word "glasses" counts as the second.
+    """
+    split_names = [tuple(WORD.findall(name.lower())) for name in names]
+    # Sorted, so that nothing depends on the order in which names are given.
+    entries = sorted(set(split_names))
+    forms = {words: i for i, words in enumerate(entries)}
+    for i, words in enumerate(entries):
+        for last in plurals(words[-1]) if words else ():
+            forms.setdefault((*words[:-1], last), i)
+    longest: dict[str, int] = {}
+    for words in filter(None, forms):
+        longest[words[0]] = max(longest.get(words[0], 0), len(words))
+    index = NameIndex(tuple(map(" ".join, entries)), forms, longest)
+    return index, np.array([forms[words] for words in split_names], np.int64)
 
 
 def plurals(word: str) -> tuple[str, ...]:
@@ -202,15 +192,16 @@ def tokenize(
         words = WORD.findall(line.lower())
         start = 0
         while start < len(words):
-            sizes = names.lengths.get(words[start], ())
+            sizes = range(names.longest.get(words[start], 0), 0, -1)
             phrases = (tuple(words[start : start + size]) for size in sizes)
             found = next((phrase for phrase in phrases if phrase in names.forms), None)
             if found is None:
-                tokens.append(vocabulary.setdefault(words[start], len(vocabulary)))
+                token = vocabulary.setdefault(words[start], len(vocabulary))
             else:
-                tokens.append(names.forms[found])
+                token = names.forms[found]
+            tokens.append(token)
             numbers.append(number)
-            start += 1 if found is None else len(found)
+            start += len(found or [1])
     return np.array(tokens, np.int64), np.array(numbers, np.int64)
 
 
