@@ -28,7 +28,7 @@ from rankshot.datasets import load_photographs, write_photographs
 from rankshot.recognition.images import Preprocessing, read_image
 
 TARGET = Path(rs.__file__).parent / "recognition/data/efficientnet-lite0.onnx"
-PREPROCESSING = Preprocessing.from_name("efficientnet-lite")
+PREPROCESSING = Preprocessing.read("efficientnet-lite")
 CONFIG = {
     "size": {"shortest_edge": PREPROCESSING.resize},
     "resample": 3,

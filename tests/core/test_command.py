@@ -1,35 +1,14 @@
 """The command: what an error becomes, and which option it names."""
 
 import signal
-from dataclasses import dataclass
 
 import pytest
-from cyclopts import Parameter
 
 from rankshot.core.command import _spell_option, make_app, run
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 
 
-@Parameter(name="*")
-@dataclass
-class Budget:
-    """Options that several commands share.
-
-    Parameters
-    ----------
-    seen_loss
-        The budget.
-    """
-
-    seen_loss: float = 0.0
-
-
-NO_BUDGET = Budget()
-
-
-def work(
-    scores: str, /, *, min_votes: int = 1, overwrite: bool = False, budget: Budget = NO_BUDGET
-):
+def work(scores: str, /, *, min_votes: int = 1, overwrite: bool = False):
     """Do some work.
 
     Parameters
@@ -43,7 +22,6 @@ def work(
     """
     raise {
         "number": InputError("min_votes", min_votes, "must be 2 or more"),
-        "shared": InputError("seen_loss", NO_VALUE, "must be set"),
         "other": InputError("classes", "x", "must be 'new' or 'all'"),
         "choice": InputError("file", "a", "exists", choices={"overwrite": True, "min_votes": 3}),
         "result": RankshotError("there is no result"),
@@ -69,7 +47,6 @@ def fails(capsys):
     ("words", "named"),
     [
         ("work number", "--min-votes"),
-        ("work shared", "--seen-loss"),
         ("work other", "classes"),
         ("work number --min-votes two", "--min-votes"),
         ("work number --min-vote 2", "--min-votes"),

@@ -19,7 +19,6 @@ from rankshot.core.images import MAX_PIXELS, ignore_pillow_warnings, read_image
 from rankshot.recognition import Preprocessing
 from rankshot.recognition.images import (
     PRESETS,
-    as_preprocessing,
     fit_to_shape,
 )
 from refusals import refuses
@@ -192,8 +191,8 @@ def noise(rng, height, width):
 def test_a_config_file_does_what_transformers_does(rng, module, name, options):
     package = import_module(f"transformers.models.{module}.image_processing_pil_{module}")
     processor = getattr(package, f"{name}ImageProcessorPil")(**options)
-    ours = Preprocessing.from_config(json.loads(processor.to_json_string()))
-    assert name != "CLIP" or options or ours == Preprocessing.from_name("clip")
+    ours = Preprocessing.read(json.loads(processor.to_json_string()))
+    assert name != "CLIP" or options or ours == Preprocessing.read("clip")
     for shape in ((300, 211), (90, 20)):
         image = noise(rng, *shape)
         wanted = processor(images=image, return_tensors="np")["pixel_values"][0]
@@ -208,7 +207,7 @@ def test_imagenet_crops_where_torchvision_does(rng):
         left, top = (round((side - 224) / 2.0) for side in image.size)
         pixels = np.asarray(image)[top : top + 224, left : left + 224] / 255
         wanted = (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
-        found = Preprocessing.from_name("imagenet")(image)
+        found = Preprocessing.read("imagenet")(image)
         np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
 
 
@@ -248,7 +247,7 @@ REFUSED = [
 @pytest.mark.parametrize("value", ["false", 1, "true", []])
 def test_a_step_is_true_or_false(step, value):
     with refuses(step, value):
-        Preprocessing.from_config({"size": 9, "resample": 2, **PLAIN, step: value})
+        Preprocessing.read({"size": 9, "resample": 2, **PLAIN, step: value})
 
 
 def test_what_a_config_file_must_say(tmp_path):
@@ -256,12 +255,12 @@ def test_what_a_config_file_must_say(tmp_path):
     for config in REFUSED:
         path.write_text(json.dumps(config))
         with refuses("preprocessing"):
-            Preprocessing.from_file(path)
+            Preprocessing.read(path)
     values = {"size": 9, "do_normalize": False, "resample": 2}
     path.write_text(json.dumps(values))
-    assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)
+    assert Preprocessing.read(path) == Preprocessing.read(values) == Preprocessing(9, 0, 1)
     with refuses("preset", "imagnet"):
-        as_preprocessing("imagnet")
+        Preprocessing.read("imagnet")
 
 
 def test_layouts_are_read_from_shapes():

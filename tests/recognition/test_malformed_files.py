@@ -87,7 +87,7 @@ READERS = {
     "settings.json": (Settings.read, None),
     "tasks.json": (read_labels, json.dumps(LABEL_STUDIO)),
     "labels.csv": (read_labels, "id,label\nx1,cat\nx2,dog\n"),
-    "preprocessor.json": (Preprocessing.from_file, json.dumps(CONFIG)),
+    "preprocessor.json": (Preprocessing.read, json.dumps(CONFIG)),
     "texts.jsonl": (read_inputs, '{"id": "a", "text": "b"}\n{"id": "c", "text": "d"}\n'),
     "texts.csv": (read_inputs, "id,text\na,b\nc,d\n"),
     "paths.txt": (read_inputs, "a.png\nb.png\n"),

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -38,20 +38,18 @@ def say(text: str) -> None:
     Console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def print_table(
-    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any
-) -> None:
+def print_table(title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; names of columns that begin with ``>`` are of numbers, with ``*`` bold.
 
-    A row may be empty: a line is drawn there. Texts are printed as they are. A table that is wider
-    than the terminal has no vertical lines, so that its texts break less often; numbers do not.
+    A table that is wider than the terminal has no vertical lines, so that its texts break less
+    often; numbers do not.
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title and Text(title, style="table.title"), **options)
+    table = Table(title=title and Text(title, style="table.title"))
     for name in columns:
         table.add_column(
             Text(name.lstrip(">*")),
@@ -61,10 +59,7 @@ def print_table(
             no_wrap=name.startswith(">"),
         )
     for row in rows:
-        if not row:
-            table.add_section()
-        else:
-            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(*map(Text, row))
     console = Console()
     wide = console.options.update_width(WIDEST)
     if console.measure(table, options=wide).maximum > console.width:

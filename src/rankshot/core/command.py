@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import io
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from errno import ENOSPC
 from functools import partial
@@ -108,29 +107,15 @@ def fail(app: App, text: str) -> NoReturn:
 
 def _spell_option(command: Callable[..., object] | None, name: str, value: object) -> str:
     """Option of a parameter, or the parameter itself if the command has no such option."""
-    options = {} if command is None else dict(_list_options(command))
+    options = [] if command is None else inspect.getfullargspec(command).kwonlyargs
     if name not in options and "column" in options and isinstance(value, str):
-        return f"{options['column'][0]} {shlex.quote(f'{name}={value}')}"
-    if name not in options:
+        return f"--column {shlex.quote(f'{name}={value}')}"
+    if command is None or name not in options:
         return spell_argument(name, value)
-    option, is_flag = options[name]
-    if value is NO_VALUE or (value is True and is_flag):
+    option = f"--{name.replace('_', '-')}"
+    if value is NO_VALUE or (value is True and get_type_hints(command)[name] is bool):
         return option
     return f"{option} {'yes' if value is True else value}"
-
-
-def _list_options(command: Callable[..., object]) -> Iterator[tuple[str, tuple[str, bool]]]:
-    """Yield each parameter of a command, fields of dataclasses included: its option, if a flag."""
-    hints = get_type_hints(command)
-    for name, parameter in inspect.signature(command).parameters.items():
-        if dataclasses.is_dataclass(hint := hints.get(name)):
-            yield from ((one.name, (_spell(one.name), False)) for one in dataclasses.fields(hint))
-        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            yield name, (_spell(name), hint is bool)
-
-
-def _spell(name: str) -> str:
-    return f"--{name.strip('_').replace('_', '-')}"
 
 
 FILE_ENDINGS = (".csv", ".json", ".jsonl", ".onnx", ".parquet", ".rankshot", ".skops", ".txt")

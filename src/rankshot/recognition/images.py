@@ -48,8 +48,7 @@ def _as_numbers(what: str, value: object, n: int) -> list[Any]:
     values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
     values = values * n if len(values) == 1 else values
     if len(values) != n:
-        count = {2: "two", 3: "three"}[n]
-        raise InputError(what, value, f"must be one number or {count}")
+        raise InputError(what, value, f"must be one number or {n}")
     return values
 
 
@@ -83,9 +82,8 @@ class Preprocessing:
     Examples
     --------
     >>> from rankshot.recognition import Preprocessing
-    >>> print(Preprocessing.from_name("imagenet"))
-    shorter side to 256 (bilinear), middle 224 x 224, pixels from 0 to 1:
-      (x - (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225), NCHW
+    >>> Preprocessing.read("imagenet").size
+    (224, 224)
     >>> half = Preprocessing(size=96, mean=0.5, std=0.5, resize=96)
     >>> from PIL import Image
     >>> half(Image.new("RGB", (200, 100), "white"))[:, 0, 0]
@@ -123,40 +121,46 @@ class Preprocessing:
                 raise InputError(what, large[0], "is too large: white is 1 here", hint=hint)
 
     @classmethod
-    def from_name(cls, name: str) -> Preprocessing:
-        """Return the preset ``name``: "imagenet" (torchvision), "efficientnet-lite" or "clip"."""
-        return PRESETS[require_choice("preset", name, PRESETS)]
+    def read(
+        cls,
+        source: Preprocessing | str | Path | Mapping[str, object],
+        where: str = "preprocessing",
+    ) -> Preprocessing:
+        """Preprocessing of a preset, or of a model of transformers.
 
-    @classmethod
-    def from_config(cls, config: Mapping[str, object], where: str = CONFIG_FILE) -> Preprocessing:
-        """Return the preprocessing of ``config``, in the format of transformers.
-
-        Error messages call it ``where``.
+        Parameters
+        ----------
+        source : str, Path, mapping or Preprocessing
+            The name of a preset: "imagenet" (torchvision), "efficientnet-lite" or "clip". Or a file
+            ``preprocessor_config.json``, or its values.
+        where : str
+            What error messages call the values.
 
         Raises
         ------
         RankshotError
             If a value is missing, or a step is not supported; the message names it.
         """
+        if isinstance(source, Preprocessing):
+            return source
+        config: Any = source
+        if isinstance(source, (str, Path)):
+            path, where = Path(source), str(source)
+            if not path.suffix and not path.is_file():
+                return PRESETS[require_choice("preset", where, PRESETS)]
+            require_regular(path, "preprocessing")
+            try:
+                config = json.loads(path.read_text(encoding="utf-8-sig"))
+            except (ValueError, RecursionError) as error:
+                raise InputError(
+                    "preprocessing", NO_VALUE, f"is not JSON ({error})", where
+                ) from None
         try:
             with prefix_errors(where):
                 return cls(**_read_config(dict(config)))
         except (TypeError, KeyError) as error:
             text = f"has no {error}" if isinstance(error, KeyError) else f"is wrong ({error})"
             raise InputError("preprocessing", NO_VALUE, text, where) from None
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Preprocessing:
-        """Read ``path``, a preprocessor_config.json from transformers."""
-        path = Path(path)
-        require_regular(path, "preprocessing")
-        try:
-            config = json.loads(path.read_text(encoding="utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                "preprocessing", NO_VALUE, f"is not JSON ({error})", str(path)
-            ) from None
-        return cls.from_config(config, str(path))
 
     def __call__(self, image: object) -> NDArray[np.float32]:
         """Return a Pillow image in mode RGB as numbers, without the axis of images."""
@@ -171,11 +175,6 @@ class Preprocessing:
         numbers: NDArray[np.float32] = np.multiply(pixels, scale, dtype=np.float32)
         numbers -= shift.astype(np.float32)
         return numbers
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The shape of one input of the network."""
-        return (3, *self.size) if self.layout == "NCHW" else (*self.size, 3)
 
     def _resize(self, image: Any) -> Any:
         method = require_pillow().Resampling[self.interpolation.upper()]
@@ -198,17 +197,6 @@ class Preprocessing:
         # A border around a small image is rounded towards zero.
         return round(surplus / 2) if surplus >= 0 else -(-surplus // 2)
 
-    def __str__(self) -> str:
-        height, width = self.size
-        size = f"resized to {height} x {width} ({self.interpolation})"
-        if self.resize is not None:
-            size = (
-                f"shorter side to {self.resize} ({self.interpolation}), middle {height} x {width}"
-            )
-        mean, std = _describe_three(self.mean), _describe_three(self.std)
-        scale = "from 0 to 1" if self.white == 1 else f"from 0 to {self.white:g}"
-        return f"{size}, pixels {scale}: (x - {mean}) / {std}, {self.layout}"
-
 
 PRESETS = {
     "imagenet": Preprocessing(
@@ -226,17 +214,6 @@ PRESETS = {
     ),
 }
 """What the networks of torchvision, EfficientNet-Lite and CLIP were trained with."""
-
-
-def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, object]) -> Preprocessing:
-    """Return a preprocessing from a preset's name, a file, or the values of such a file."""
-    if isinstance(given, Preprocessing):
-        return given
-    if isinstance(given, Mapping):
-        return Preprocessing.from_config(given, "preprocessing")
-    if Path(given).is_file() or Path(given).suffix:
-        return Preprocessing.from_file(given)
-    return Preprocessing.from_name(str(given))
 
 
 def fit_to_shape(
@@ -264,11 +241,6 @@ def fit_to_shape(
         problem = f"must be the size that the network expects, {size}"
         raise InputError("preprocessing", f"{high} x {wide}", problem, where)
     return replace(preprocessing, layout=possible[0])
-
-
-def _describe_three(values: Sequence[float]) -> str:
-    texts = [f"{value:.4g}" for value in values]
-    return texts[0] if len(set(texts)) == 1 else f"({', '.join(texts)})"
 
 
 def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.files import require_regular
 from rankshot.core.validation import require_module
-from rankshot.recognition.images import CONFIG_FILE, Preprocessing
+from rankshot.recognition.images import CONFIG_FILE, PRESETS, Preprocessing
 from rankshot.recognition.inputs import (
     Model,
     Takes,
@@ -242,7 +242,7 @@ def open_onnx(path: Path) -> Model:
 
 def open_built_in() -> Model:
     """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes; the file is in the package."""
-    preprocessing = Preprocessing.from_name("efficientnet-lite")
+    preprocessing = PRESETS["efficientnet-lite"]
     opened = open_onnx(BUILT_IN_FILE)
     return replace(opened, name=BUILT_IN, classes=IMAGENET, preprocessing=preprocessing)
 
@@ -370,9 +370,11 @@ def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing |
     """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
     if PREPROCESSING_KEY in metadata:
         config = _read_json(metadata[PREPROCESSING_KEY])
-        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
+        # A text would be the name of a file.
+        values = config if isinstance(config, dict) else {}
+        return Preprocessing.read(values, f"{PREPROCESSING_KEY!r} in it")
     beside = path.parent / CONFIG_FILE
-    return Preprocessing.from_file(beside) if beside.is_file() else None
+    return Preprocessing.read(beside) if beside.is_file() else None
 
 
 def _find_classes(metadata: dict[str, str], path: Path) -> tuple[Any, str]:

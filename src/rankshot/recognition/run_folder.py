@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
@@ -114,16 +113,15 @@ class Run:
     labelled: Mapping[str, str]
     changed: tuple[str, ...]
 
-    def read_inputs(self) -> dict[str, tuple[Path | str, str]]:
-        """The file or the text of each input, by its id, and the hash that it had."""
-        read = {}
+    def read_inputs(self) -> dict[str, Path | str]:
+        """The file or the text of each input, by its id."""
+        read: dict[str, Path | str] = {}
         for number, row in () if self.inputs is None else read_json_lines(self.inputs):
-            texts = row.get(ID), row.get("path", row.get("text")), row.get("sha256")
-            name, value, digest = map(str, texts)
-            if texts != (name, value, digest) or "\0" in value:
-                rule = "must have the id, the path or text, and the hash of an input"
+            name, value = row.get(ID), row.get("path", row.get("text"))
+            if not (isinstance(name, str) and isinstance(value, str)) or "\0" in value:
+                rule = "must have the id, and the path or text, of an input"
                 raise InputError("line", str(row), rule, f"{self.inputs}:{number}")
-            read[name] = (self.folder / value).resolve() if "path" in row else value, digest
+            read[name] = (self.folder / value).resolve() if "path" in row else value
         return read
 
     def __repr__(self) -> str:
@@ -199,16 +197,14 @@ def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None
 
 
 def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -> None:
-    """Write the text of each input, or the path and the hash of its file."""
+    """Write the text of each input, or the path of its file."""
+    place = folder.resolve()
     with replace_file(path) as stream:
         for name, value in zip(ids, values, strict=True):
+            about = {"text": value}
             if isinstance(value, Path):
-                about = {"path": os.path.relpath(value.resolve(), folder.resolve())}
-                digest = hash_file(value) if value.is_file() else ""
-            else:
-                about = {"text": value}
-                digest = sha256(value.encode(errors="surrogatepass")).hexdigest()
-            stream.write(f"{json.dumps({'id': name, **about, 'sha256': digest})}\n")
+                about = {"path": os.path.relpath(value.resolve(), place)}
+            stream.write(f"{json.dumps({ID: name, **about})}\n")
 
 
 def _describe(found: Any) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def explain_run(
 def _find_images(run: Run, outcomes: Outcomes) -> tuple[dict[int, Any], list[str]]:
     """The files of inputs that are images, by row, if they are still there."""
     inputs = run.read_inputs() if run.model.get("takes") == "images" else {}
-    values = {row: inputs[name][0] for row, name in enumerate(outcomes.ids) if name in inputs}
+    values = {row: inputs[name] for row, name in enumerate(outcomes.ids) if name in inputs}
     there = {row: file for row, file in values.items() if Path(file).is_file()}
     gone = "The images are no longer where the run found them."
     return there, [gone] if values and not there else []

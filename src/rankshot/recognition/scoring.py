@@ -31,7 +31,6 @@ from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.recognition.images import (
     PRESETS,
     Preprocessing,
-    as_preprocessing,
     fit_to_shape,
 )
 from rankshot.recognition.inputs import (
@@ -437,7 +436,7 @@ def plan_scoring(
     if preprocessing is not None:
         if opened.takes == "texts":
             raise InputError("preprocessing", preprocessing, "must be None for texts", opened.name)
-        given = as_preprocessing(preprocessing)
+        given = Preprocessing.read(preprocessing)
         opened = replace(opened, takes="images", preprocessing=given, prepare=None)
     if opened.takes == "images":
         opened = _fit_preprocessing(opened)

@@ -210,7 +210,7 @@ def _wrap(network: Any, tool: Any, takes: Takes, name: str) -> Model:
     described = None
     if takes == "images":
         with suppress(RankshotError):
-            described = Preprocessing.from_config(json.loads(tool.to_json_string()))
+            described = Preprocessing.read(json.loads(tool.to_json_string()))
     return Model(
         name,
         takes,

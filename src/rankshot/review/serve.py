@@ -52,10 +52,8 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
         known = Knowledge(known.rankings, known.reference, batch=known.batch)
     learner = Learner(known, replace(run.settings, batch=is_joint))
     ids = [str(name) for name in run.ids]
-    if place is None:
-        values = {name: value for name, (value, _) in run.read_inputs().items()}
-    else:
-        values = find_inputs(ids, place, run.model.get("takes"))
+    takes = run.model.get("takes")
+    values = run.read_inputs() if place is None else find_inputs(ids, place, takes)
     inputs = ShownInputs(ids, learner.scores, values)
     notes: tuple[str, ...] = ()
     if (missing := inputs.missing) and (place is not None or run.inputs is not None):
