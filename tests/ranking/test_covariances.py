@@ -8,7 +8,7 @@ from pair_tables import PUDDING, read_table
 import rankshot as rs
 from rankshot.ranking.models.information import (
     find_quasi_variances,
-    invert_information,
+    invert_curvature,
     variances_of_differences,
 )
 
@@ -153,9 +153,15 @@ def test_items_that_are_not_compared_have_infinite_errors(orders):
     assert np.isfinite(rs.PlackettLuce().fit(pairs).standard_errors(pairs)).all()
 
 
-def test_what_is_no_maximum_is_refused():
-    with pytest.raises(rs.RankshotError):
-        invert_information(np.array([[2.0, -2, 0], [-2, 1, 1], [0, 1, -1]]), tuple("abc"), 0, ())
+@pytest.mark.parametrize(("last", "error"), [(0.25, None), (1 / 9 + 1e-11, "b"), (0.1, "b")])
+def test_a_parameter_that_the_others_explain_is_refused(last, error):
+    """The pivot of b is its information less what a explains, in units of itself."""
+    curvature = np.array([[9.0, 1], [1, last]]) * 1e6
+    if error is None:
+        assert invert_curvature(curvature, ["a", "b"]) == pytest.approx(np.linalg.inv(curvature))
+    else:
+        with pytest.raises(rs.RankshotError, match=error):
+            invert_curvature(curvature, ["a", "b"])
 
 
 # ---- Quasi-variances

@@ -1,10 +1,12 @@
 from itertools import permutations
 
+import mpmath
 import numpy as np
 import pytest
 from brute import mallows
 
 import rankshot as rs
+from rankshot.ranking import mallows_log_normalizer
 from rankshot.ranking.models.mallows import MallowsStatistics, mean_passed
 
 CENTER = ("c", "a", "e", "b", "d")
@@ -25,15 +27,19 @@ def test_probability_is_the_sum_over_full_rankings_ties_included(random_rankings
         assert np.exp(model.log_prob(some)) == pytest.approx(np.array(expected), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "spread", [0.0, 1e-12, 1e-3, 0.05, 0.099, 0.101, 0.49, 0.51, 3.0, 40.0, 200.0]
-)
-def test_mean_passed_is_the_mean_of_a_truncated_geometric(spread):
-    for size in (1, 2, 5, 50):
-        weights = np.exp(-spread * np.arange(size))
-        expected = weights @ np.arange(size) / weights.sum()
-        found = mean_passed(spread, np.array([size]))
-        assert found[0] == pytest.approx(expected, rel=1e-11, abs=1e-300 if spread > 1 else 1e-12)
+@pytest.mark.parametrize("spread", [0.0, 1e-12, 0.1, 3.0, 200.0, np.inf])
+def test_the_normaliser_and_its_derivative_are_those_of_truncated_geometrics(spread):
+    sizes = np.arange(1, 51)
+    with mpmath.workdps(30):
+        terms = [mpmath.exp(-spread * v) if v else mpmath.mpf(1) for v in range(50)]
+        phi = [mpmath.fsum(terms[:m]) for m in sizes]
+        passed = [mpmath.fsum(v * terms[v] for v in range(m)) for m in sizes]
+        log_phi = [float(mpmath.log(x)) for x in phi]
+        means = [float(x / y) for x, y in zip(passed, phi, strict=True)]
+    assert mean_passed(spread, 50) == pytest.approx(means, rel=1e-13)
+    for k in (1, 20, 50):
+        expected = sum(log_phi[50 - k :])
+        assert mallows_log_normalizer(spread, 50, k) == pytest.approx(expected, rel=1e-13)
 
 
 def test_fit_finds_the_best_centre_and_spread_of_all(rng):

@@ -9,7 +9,8 @@ import rankshot as rs
 from peak_memory import peak_of
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models import plackett_luce, plackett_luce_stages
-from rankshot.ranking.models.plackett_luce import Likelihood, maximize_likelihood
+from rankshot.ranking.models.information import maximize_worths
+from rankshot.ranking.models.plackett_luce import Likelihood
 from refusals import refuses
 
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}
@@ -168,7 +169,7 @@ def fit_every_item(rankings, regularization=0.01):
     """The same fit with one parameter per item: slow, and nothing to understand."""
     likelihood = Likelihood(rankings)
     penalty = np.full(rankings.n_items, regularization)
-    found = maximize_likelihood(likelihood, penalty, np.zeros_like(penalty), 1e-12, 1000)
+    found = maximize_worths(likelihood, penalty, np.zeros_like(penalty), 1e-12, 1000)
     assert found.converged
     theta = found.parameters
     return theta - theta.mean(), likelihood.value_and_expected(theta)[0]
@@ -198,9 +199,9 @@ def test_a_fit_to_short_lists_of_many_items_has_few_parameters(rng, monkeypatch)
     found = []
     monkeypatch.setattr(
         plackett_luce,
-        "maximize_likelihood",
+        "maximize_worths",
         lambda likelihood, *rest: (
-            found.append(likelihood.counts.size) or maximize_likelihood(likelihood, *rest)
+            found.append(likelihood.counts.size) or maximize_worths(likelihood, *rest)
         ),
     )
     peak, model = peak_of(lambda: rs.PlackettLuce().fit(rankings))

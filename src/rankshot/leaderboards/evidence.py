@@ -159,8 +159,7 @@ class ScoreTests:
         score, direction, variance, b = self._fit(item, other, difference)
         degrees = np.inf
         if self.units:
-            listed, rest, worths = self.likelihood.row_gradients(b)
-            slopes = listed @ direction - rest * float(worths @ direction)
+            slopes = self.likelihood.row_gradients(b) @ direction
             found = [_sum_units(slopes, units) for units in self.units]
             of_units = found[0][0]
             if len(found) > 1:

@@ -41,7 +41,7 @@ def find_misfit(tests: ScoreTests) -> Floats:
     # The votes of a pair that nothing else connects are explained by its ratings alone.
     left = np.maximum(1 - share, 0.0)
     variance = of_pair * left
-    gradients = likelihood.row_gradients(tests.parameters).listed @ tests.inverse[:, :C]
+    gradients = likelihood.row_gradients(tests.parameters) @ tests.inverse[:, :C]
     for units in tests.units[:2]:
         n = units.copies.size
         added = csr_array((units.weights, (units.unit, units.number)), (n, len(gradients)))

@@ -22,7 +22,6 @@ from scipy.sparse import csr_array
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Point
 from rankshot.ranking.models.information import find_flat, maximize_worths
-from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -118,7 +117,7 @@ class PairLikelihood:
         first, second = (np.bincount(x, values, self.n_items) for x in (self._first, self._second))
         return np.append(first - second, values @ self._X)
 
-    def row_gradients(self, b: Floats) -> Gradients:
+    def row_gradients(self, b: Floats) -> csr_array:
         """Return the derivatives of each vote, whatever its weight."""
         slope, of_tie = self._slopes(b)
         n = slope.size
@@ -128,8 +127,7 @@ class PairLikelihood:
         columns[:, 0], columns[:, 1] = self._first, self._second
         columns[:, 2:] = self.n_items + np.arange(len(others))
         starts = np.arange(n + 1) * values.shape[1]
-        found = csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
-        return Gradients(found, np.zeros(n), np.zeros(self.size))
+        return csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
 
 
 class Matches(NamedTuple):

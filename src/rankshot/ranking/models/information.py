@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -38,17 +37,16 @@ def require_estimable(rankings: Rankings) -> None:
     """
     _, _, text = find_one_sided(precedence(without_cut_ties(rankings)), rankings.items)
     if text:
-        refuse_groups(text, has_cuts=bool(np.any(rankings.lengths < rankings.n_listed)))
+        refuse_groups(text)
 
 
-def refuse_groups(text: str, *, has_cuts: bool = False) -> NoReturn:
+def refuse_groups(text: str) -> NoReturn:
     """Raise for groups of items, described by the text, whose worths cannot be compared."""
-    verdict = "may not exist (ties that K cuts are ignored)" if has_cuts else "does not exist"
     raise InputError(
         "regularization",
         0,
-        f"asks for the maximum-likelihood estimate, which {verdict}: the items fall into groups "
-        f"whose worths cannot be compared ({text})",
+        "asks for the maximum-likelihood estimate, which does not exist: the items fall into "
+        f"groups whose worths cannot be compared, ties that K cuts aside ({text})",
         hint="use regularization > 0, or add rankings that connect them",
     )
 
@@ -62,11 +60,24 @@ def find_one_sided(
     1 for items that lost to none of another group, -1 for those that beat none, and 0 for others.
     The text says which are never placed before, or never after, others; "" if there are none.
     """
-    count, label = connected_components(csr_array(before), connection="strong")
-    wins, loses, _ = _find_ends(csr_array(before), label)
-    text = _describe_groups(csr_array(before), label, items) if count > 1 else ""
-    is_apart = np.asarray(label != np.argmax(np.bincount(label)))
-    return is_apart, wins.astype(np.int8) - loses, text
+    table = csr_array(before)
+    count, label = connected_components(table, connection="strong")
+    winner, loser = (label[ends] for ends in table.nonzero())
+    apart, sizes = winner != loser, np.bincount(label)
+    wins, loses = (np.bincount(x[apart], minlength=count)[label] > 0 for x in (winner, loser))
+    is_apart = np.asarray(label != sizes.argmax())
+    # The largest group is left out: most items are the ones that others are compared with.
+    others = is_apart | ((sizes.max() == 1) & (count > 1))
+    parts: list[str] = []
+    for ends, text in (
+        (others & wins & ~loses, "nothing else was placed before"),
+        (others & loses & ~wins, "nothing else was placed after"),
+        (others & ~(wins | loses), "nothing else was compared with"),
+    ):
+        if names := [items[i] for i in np.flatnonzero(ends)]:
+            parts.append(f"{text} {quote_names(names)}")
+    sides = np.where(others, wins.astype(np.int8) - loses, 0).astype(np.int8)
+    return is_apart, sides, "; ".join(parts)
 
 
 def without_cut_ties(rankings: Rankings) -> Rankings:
@@ -78,34 +89,6 @@ def without_cut_ties(rankings: Rankings) -> Rankings:
     lengths = np.bincount(groups.row, whole, minlength=len(rankings)).astype(np.int64)
     kept = lengths > 0
     return rankings[kept].top(lengths[kept])
-
-
-def _find_ends(
-    before: csr_array, label: NDArray[np.int32]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Items of groups that came before others, or after others; and of those compared with none.
-
-    The largest group is left out: most items are the ones that others are compared with.
-    """
-    winner, loser = (label[ends] for ends in before.nonzero())
-    apart, sizes = winner != loser, np.bincount(label)
-    wins, loses = (np.bincount(x[apart], minlength=sizes.size) > 0 for x in (winner, loser))
-    others = (label != np.argmax(sizes)) | (sizes.max() == 1)
-    return wins[label] & others, loses[label] & others, ~(wins | loses)[label] & others
-
-
-def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[str, ...]) -> str:
-    """Groups of items at the ends, or compared with no others, in words."""
-    wins, loses, alone = _find_ends(before, label)
-    parts: list[str] = []
-    for ends, text in (
-        (wins & ~loses, "nothing else was placed before"),
-        (loses & ~wins, "nothing else was placed after"),
-        (alone, "nothing else was compared with"),
-    ):
-        if names := [items[i] for i in np.flatnonzero(ends)]:
-            parts.append(f"{text} {quote_names(names)}")
-    return "; ".join(parts)
 
 
 class WorthLikelihood(Protocol):
@@ -120,21 +103,22 @@ class WorthLikelihood(Protocol):
     def information(self, b: Floats, /) -> Floats:
         """Minus the matrix of second derivatives."""
 
-    def row_gradients(self, b: Floats, /) -> Gradients:
+    def row_gradients(self, b: Floats, /) -> csr_array:
         """Derivatives of each row, whatever its weight."""
 
 
 def maximize_worths(
     likelihood: WorthLikelihood,
-    ridge: Floats | float,
+    ridge: Floats,
+    start: Floats | None = None,
     tol: float = 1e-10,
     max_iter: int = 1000,
 ) -> Optimum:
-    """Maximise a penalised log-likelihood, from zeros."""
+    """Maximise a log-likelihood minus 1/2 Σ ridge_i θ_i², from zeros or another start."""
     return maximize(
         likelihood.evaluate,
         likelihood.information,
-        np.zeros(likelihood.size),
+        np.zeros(likelihood.size) if start is None else start,
         ridge=ridge,
         invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
         tol=tol,
@@ -157,42 +141,23 @@ def find_covariance(
 ) -> Floats:
     """Covariance of all parameters, and 0 for those that no row tells anything about.
 
-    Log-worths add up to zero. ``labels`` name the items and covariates, for messages.
-    """
-    C, information = likelihood.n_items, likelihood.information(parameters)
-    information[np.diag_indices(likelihood.size)] += np.where(
-        np.arange(likelihood.size) < C, 0.0, ridge
-    )
-    kept = np.flatnonzero((np.arange(likelihood.size) < C) | (np.diag(information) > 0))
-    found = np.zeros_like(information)
-    found[np.ix_(kept, kept)] = invert_information(
-        information[np.ix_(kept, kept)], labels[:C], float(ridge[0]), labels
-    )
-    return found
-
-
-def invert_information(
-    information: Floats, items: tuple[str, ...], penalty: float, labels: tuple[str, ...]
-) -> Floats:
-    """Covariance of log-worths that add up to zero, and of other parameters.
-
-    ``labels`` name the parameters in messages; those without a name are tie parameters.
+    Log-worths add up to zero. ``labels`` name the items and covariates, for messages; a parameter
+    without a name is the tie parameter.
 
     Only differences of log-worths are known, so the information has no inverse. One item is taken
-    as the reference: the errors of the differences from it give all others. Each row is scaled,
-    so that information of any size can be inverted.
+    as the reference: the errors of the differences from it give all others.
     """
-    C, information = len(items), information.copy()
+    C, information = likelihood.n_items, likelihood.information(parameters) + np.diag(ridge)
     # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
-    information[:C, :C] += penalty * (np.eye(C) - 1 / C)
-    if not penalty:
-        _require_connected(information[:C, :C], items)
-    reference = int(np.argmax(np.diag(information)[:C]))
-    others = np.delete(np.arange(len(information)), reference)
-    names = [labels[i] if i < len(labels) else "a tie parameter" for i in others]
+    information[:C, :C] -= ridge[0] / C
+    own = np.diag(information)
+    used = (np.arange(own.size) < C) | (own > 0)
+    used[own[:C].argmax()] = False
+    others = np.flatnonzero(used)
+    names = [*labels, "the tie parameter"]
     covariance = np.zeros_like(information)
     covariance[np.ix_(others, others)] = invert_curvature(
-        information[np.ix_(others, others)], names
+        information[np.ix_(others, others)], [names[i] for i in others]
     )
     covariance[:C] -= covariance[:C].mean(axis=0)
     covariance[:, :C] -= covariance[:, :C].mean(axis=1, keepdims=True)
@@ -206,37 +171,21 @@ def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
     own = np.diag(curvature)
     scale = 1 / np.sqrt(np.where(own > 0, own, 1.0))
     scaled = scale[:, None] * curvature * scale
-    # The pivots of a matrix of diagonal 1 are the shares that no other parameter explains.
+    # The pivots of a matrix of diagonal 1 are the shares that no other parameter explains. LAPACK
+    # stops at the first one that is not positive.
     factor, failed = dpotrf(scaled)
-    if failed and np.linalg.eigvalsh(scaled)[0] < -SMALLEST_PIVOT:
-        # Only ties that K cuts can have such information.
+    pivots = np.diag(factor) ** 2
+    worst = failed - 1 if failed else int(pivots.argmin())
+    if failed or pivots[worst] < SMALLEST_PIVOT:
         raise RankshotError(
-            "standard errors do not exist at these log-worths: they are not a maximum of the "
-            "likelihood. Fit the model to the same rankings"
-        )
-    # LAPACK stops at the first pivot that is not positive.
-    pivots = np.diag(factor) ** 2 if not failed else np.arange(len(scaled)) != failed - 1
-    if pivots.min() < SMALLEST_PIVOT:
-        raise RankshotError(
-            f"the standard error of {names[int(pivots.argmin())]!r} cannot be computed: it "
-            "depends on rankings whose weight is less than 1e-10 of the weight of others. Make "
-            "the weights more similar, or use regularization > 0"
+            f"the standard error of {names[worst]!r} cannot be computed: the rankings do not "
+            "compare it with the others, or only those whose weight is less than 1e-10 of the "
+            "weight of others, or the model was fitted to other rankings. Use "
+            "regularization > 0, or weights that are more similar"
         )
     inverse = np.triu(dpotri(factor)[0])
     inverse += np.triu(inverse, 1).T
     return np.asarray(scale[:, None] * inverse * scale)
-
-
-def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
-    count, label = connected_components(csr_array(information != 0), directed=False)
-    if count > 1:
-        sizes = np.bincount(label)
-        apart = [items[i] for i in np.flatnonzero(label != np.argmax(sizes))]
-        raise RankshotError(
-            f"standard errors are infinite: the items fall into {count} groups that the rankings "
-            f"do not compare with each other ({quote_names(apart)} apart from the others). "
-            "Use regularization > 0, or add rankings that connect them"
-        )
 
 
 def variances_of_differences(covariance: Floats) -> Floats:

@@ -219,35 +219,20 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     lengths = require_whole_numbers("k", n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
         raise InputError("k", k, f"must be from 0 to {n_items}, the number of items")
-    by_stage = log_phi(spread, np.arange(n_items, 0, -1))
-    return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
+    of_stages = np.cumsum(log_phi(spread, n_items)[::-1])
+    return np.asarray(np.append(0.0, of_stages)[lengths])
 
 
-def log_phi(spread: float, sizes: Ints) -> Floats:
-    """Log φ_m(λ) for every stage size m."""
-    if spread == 0:
-        return np.asarray(np.log(sizes))
-    return np.asarray(np.log(-np.expm1(-spread * sizes)) - np.log(-np.expm1(-spread)))
+def log_phi(spread: float, n_items: int) -> Floats:
+    """Log φ_m(λ) for the stage sizes m = 1, …, ``n_items``."""
+    return np.asarray(np.log(np.cumsum(np.exp(-_times(spread, np.arange(n_items))))))
 
 
-def mean_passed(spread: float, sizes: Ints) -> Floats:
-    """E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), also exact for small λ."""
-    m = sizes.astype(float)
-    if spread < 0.5:
-        # The poles of the two terms at zero cancel.
-        return (m - 1) / 2 + pole_remainder(np.array([spread])) - m * pole_remainder(spread * m)
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
-
-
-def pole_remainder(x: Floats) -> Floats:
-    """1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
-    small = np.abs(x) < 0.1
-    safe = np.where(small, 1.0, x)
-    with np.errstate(over="ignore"):
-        direct = 1 / np.expm1(safe) - 1 / safe + 0.5
-    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42))
-    return np.where(small, series, direct)
+def mean_passed(spread: float, n_items: int) -> Floats:
+    """E[V] at stages of the sizes m = 1, …, ``n_items``."""
+    passed = np.arange(n_items)
+    weights = np.exp(-_times(spread, passed))
+    return np.asarray(np.cumsum(passed * weights) / np.cumsum(weights))
 
 
 class MallowsStatistics:
@@ -289,7 +274,7 @@ class MallowsStatistics:
     def log_prob(self, spread: float) -> Floats:
         """Log-probability of each ranking."""
         result = -_times(spread, self.distance)
-        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
+        own = np.append(0.0, np.cumsum(log_phi(spread, self.n_items)))
         np.add.at(result, self.tied_row, own[self.tied_taken])
         for rows, taken, passed in self.cuts:
             result[rows] += _log_drawn(spread, taken, passed)[0]
@@ -298,7 +283,7 @@ class MallowsStatistics:
 
     def slope(self, spread: float) -> float:
         """Derivative of the weighted log-likelihood in the spread."""
-        mean = np.append(0.0, np.cumsum(mean_passed(spread, np.arange(1, self.n_items + 1))))
+        mean = np.append(0.0, np.cumsum(mean_passed(spread, self.n_items)))
         # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
         slope = self.weights @ (mean[-1] - mean[self.n_items - self.lengths] - self.distance)
         slope -= self.weights[self.tied_row] @ mean[self.tied_taken]

@@ -25,12 +25,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import wrightomega
 
-from rankshot.core.arrays import BLOCK_CELLS, row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import prefix_errors
 from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
-from rankshot.core.newton import Optimum, Point, maximize
+from rankshot.core.newton import Point
 from rankshot.core.validation import (
     Seed,
     as_names,
@@ -40,11 +41,14 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.construction import Entries, row_starts
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
-from rankshot.ranking.models.information import invert_information, require_estimable
+from rankshot.ranking.models.information import (
+    find_covariance,
+    maximize_worths,
+    require_estimable,
+)
 from rankshot.ranking.models.plackett_luce_stages import (
     Block,
     BlockSums,
-    Gradients,
     add_up,
     find_gradients,
     log_prob,
@@ -187,7 +191,7 @@ class PlackettLuce(Estimator):
         tol = self.tol * min(1.0, weight) / weight
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
         start = _mm_step(likelihood, penalty)
-        optimum = maximize_likelihood(likelihood, penalty, start, tol, self.max_iter)
+        optimum = maximize_worths(likelihood, penalty, start, tol, self.max_iter)
         theta, self.n_iter_ = optimum.parameters, optimum.n_iter
         if not optimum.converged:
             advice = "raise max_iter"
@@ -229,8 +233,8 @@ class PlackettLuce(Estimator):
         """
         check_is_fitted(self)
         rankings = require_one_subject(rankings).with_items(self.items_)
-        information = Likelihood(rankings).information(self.log_worths_)
-        return invert_information(information, self.items_, self.regularization, self.items_)
+        ridge = np.full(len(self.items_), self.regularization)
+        return find_covariance(Likelihood(rankings), self.log_worths_, ridge, self.items_)
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Standard errors of ``log_worths_`` fitted to ``rankings``."""
@@ -261,24 +265,6 @@ class PlackettLuce(Estimator):
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_)
-
-
-def maximize_likelihood(
-    likelihood: Likelihood, penalty: Floats, start: Floats, tol: float, max_iter: int
-) -> Optimum:
-    """Maximise ``value(θ) - 1/2 Σ penalty_c θ_c²`` over log-worths θ.
-
-    A class c of alike items has the penalty of all of them.
-    """
-    return maximize(
-        likelihood.evaluate,
-        likelihood.information,
-        start,
-        ridge=penalty,
-        invariant=np.ones_like(start),
-        tol=tol,
-        max_iter=max_iter,
-    )
 
 
 def _mm_step(likelihood: Likelihood, penalty: Floats) -> Floats:
@@ -323,55 +309,32 @@ def sum_information(blocks: list[Block], counts: NDArray[np.int64], theta: Float
     """
     C = len(theta)
     worths: Floats = np.asarray(counts * np.exp(theta), np.float64)
-    everywhere, left_out, table = 0.0, np.zeros(C + 1), _PairTable(C)
+    # The last row and column are of C, which is not a class.
+    everywhere, left_out, half = 0.0, np.zeros(C + 1), np.zeros((C + 1, C + 1))
     for block in blocks:
         sums = block.sum_up(theta)
-        rate = _sum_choices(block, sums, table, left_out)
+        rate = _sum_choices(block, sums, half, left_out)
         if block.complete:
-            table.half[:-1, :-1] += _sum_complete(block, rate) * worths[:, None] * worths
+            half[:-1, :-1] += _sum_complete(block, rate) * worths[:, None] * worths
         else:
-            everywhere += _sum_listed(block, sums.worths, rate, table, left_out)
-    crossed = np.outer(worths, left_out[:C] + everywhere / 2 * worths)
-    both = table.total() + crossed + crossed.T
+            everywhere += _sum_listed(block, sums.worths, rate, half, left_out)
+    half[:C, :C] += np.outer(worths, left_out[:C] + everywhere / 2 * worths)
+    both = half[:C, :C] + half[:C, :C].T
     np.fill_diagonal(both, 0.0)
     return np.asarray(np.diag(both.sum(axis=1)) - both)
 
 
-class _PairTable:
-    """Sums of numbers of pairs of classes.
-
-    Numbers are collected, and added up whenever there are many, so that they fill no memory.
-    """
-
-    def __init__(self, n_classes: int) -> None:
-        # C, which is not a class, is left out in the end.
-        self.half = np.zeros((n_classes + 1, n_classes + 1))
-        self._waiting: list[tuple[NDArray[np.intp], Floats]] = []
-        self._n_waiting = 0
-
-    def add(self, first: NDArray[np.intp], second: NDArray[np.intp], values: Floats) -> None:
-        """Add to the numbers of some pairs, in either order, as many as there are values."""
-        cells = np.broadcast_to(first * len(self.half) + second, values.shape)
-        self._waiting.append((cells.ravel(), values.ravel()))
-        self._n_waiting += values.size
-        if self._n_waiting > max(self.half.size, BLOCK_CELLS // 4):
-            self._add_up()
-
-    def total(self) -> Floats:
-        """Sums."""
-        if self._waiting:
-            self._add_up()
-        half = self.half[:-1, :-1]
-        return half + half.T
-
-    def _add_up(self) -> None:
-        cells, values = (np.concatenate(x) for x in zip(*self._waiting, strict=True))
-        self._waiting, self._n_waiting = [], 0
-        self.half += np.bincount(cells, values, self.half.size).reshape(self.half.shape)
+def _add_pairs(
+    half: Floats, first: NDArray[np.intp], second: NDArray[np.intp], values: Floats
+) -> None:
+    """Add values to the numbers of pairs of classes, in place."""
+    cells = np.broadcast_to(first * len(half) + second, values.shape)
+    # One dimension is much faster than two.
+    np.add.at(half.reshape(-1), cells.ravel(), values.ravel())
 
 
-def _sum_choices(block: Block, sums: BlockSums, table: _PairTable, left_out: Floats) -> Floats:
-    """R of each cell; add the tied pairs to the table of P, and what ties add to y."""
+def _sum_choices(block: Block, sums: BlockSums, half: Floats, left_out: Floats) -> Floats:
+    """R of each cell; add the tied pairs to P, and what ties add to y."""
     order = block.order
     rate = np.zeros(order.shape)
     rate[: block.depth] = block.choices / sums.totals**2
@@ -382,29 +345,29 @@ def _sum_choices(block: Block, sums: BlockSums, table: _PairTable, left_out: Flo
         by_rest = choice.hessian[:, g, g] + choice.gradient.sum(axis=1)
         np.add.at(rate, (tie.end, tie.column), weight * by_rest / rest**2)
         tied, other = tie.members[:, :, None], tie.members[:, None]
-        table.add(tied, other, weight[:, None, None] / 2 * choice.hessian[:, :g, :g])
+        _add_pairs(half, tied, other, weight[:, None, None] / 2 * choice.hessian[:, :g, :g])
         mixed = (weight / rest)[:, None] * choice.hessian[:, :g, g]
         top = block.stages.has_rest[tie.column]
         np.add.at(left_out, tie.members, mixed * top[:, None])
         later = np.arange(len(order)) >= tie.end[:, None]
         # y gives a share to all classes; it is taken back from those that are not later.
         shares = sums.worths[:, tie.column].T * (later - 1.0 * top[:, None])
-        table.add(tied, order[:, tie.column].T[:, None], mixed[:, :, None] * shares[:, None])
+        _add_pairs(half, tied, order[:, tie.column].T[:, None], mixed[:, :, None] * shares[:, None])
     add_up(rate)
     return rate
 
 
 def _sum_listed(
-    block: Block, worths: Floats, rate: Floats, table: _PairTable, left_out: Floats
+    block: Block, worths: Floats, rate: Floats, half: Floats, left_out: Floats
 ) -> float:
-    """E; add the pairs that a ranking lists to the table of P, and the rest to y."""
+    """E; add the pairs that a ranking lists to P, and the rest to y."""
     order, has_rest = block.order, block.stages.has_rest
     whole = rate[-1] * has_rest
     for i in range(len(order) - 1):
         shared = np.where(has_rest, whole - rate[i + 1 :], rate[i])
         shared *= worths[i]
         shared *= worths[i + 1 :]
-        table.add(order[i], order[i + 1 :], shared)
+        _add_pairs(half, order[i], order[i + 1 :], shared)
     missed = worths * (whole - rate) * has_rest
     left_out -= np.bincount(order.ravel(), missed.ravel(), minlength=left_out.size)
     return float(whole.sum())
@@ -436,22 +399,21 @@ class Likelihood:
 
     def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
         self._rankings = rankings = keep_counted(rankings)
-        self.n_items = self.size = rankings.n_items
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
         if class_of is not None and class_of.max() + 1 < rankings.n_items:
             self.counts = np.bincount(class_of)
             rankings = _list_classes(rankings, class_of)
-        self.n_classes = len(self.counts)
+        self.n_items = self.size = len(self.counts)
         self._blocks = [
             Block(rankings[rows], self.counts, complete)
-            for rows, complete in split_by_width(rankings.n_listed, self.n_classes, FIT_CELLS)
+            for rows, complete in split_by_width(rankings.n_listed, self.size, FIT_CELLS)
         ]
         self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Log-likelihood, and the expected number of times each class is chosen."""
         theta = theta - theta.max()
-        value, expected = 0.0, np.zeros(self.n_classes)
+        value, expected = 0.0, np.zeros(self.size)
         for block in self._split(theta):
             part, chosen = block.value_and_expected(theta)
             value += part
@@ -470,7 +432,7 @@ class Likelihood:
         size = abs(value) + float(self.wins.sum()) * (1 + span)
         return Point(value, self.wins - expected, size, self.wins + expected)
 
-    def row_gradients(self, theta: Floats) -> Gradients:
+    def row_gradients(self, theta: Floats) -> csr_array:
         """Derivatives of each ranking, whatever its weight, in the log-worths of all items."""
         return find_gradients(self._rankings, theta)
 

@@ -300,19 +300,18 @@ class Block:
             np.add.at(expected, tie.members, of_tie)
         return float(self.weights @ sums.log_probs), expected
 
-    def gradients(self, theta: Floats) -> tuple[csr_array, Floats]:
-        """Derivatives of each ranking, times its weight, as `Gradients` has them."""
-        of_cells, lost, tied = self._expect(self.sum_up(theta))
+    def gradients(self, theta: Floats) -> csr_array:
+        """Derivatives of each ranking, times its weight; the block lays out all that counts."""
+        of_cells, _, tied = self._expect(self.sum_up(theta))
         slopes = -of_cells
         slopes[: self.depth] += self.choices
         order, shape = self.order.T, (len(self.weights), self.n_classes)
         kept = order < self.n_classes
-        starts = row_starts(kept.sum(axis=1))
-        listed = csr_array((slopes.T[kept], order[kept], starts), shape=shape)
+        found = csr_array((slopes.T[kept], order[kept], row_starts(kept.sum(axis=1))), shape=shape)
         for tie, slope in zip(self.stages.ties, tied, strict=True):
             rows = np.repeat(tie.column, slope.shape[1])
-            listed = listed + csr_array((slope.ravel(), (rows, tie.members.ravel())), shape=shape)
-        return listed, lost
+            found = found + csr_array((slope.ravel(), (rows, tie.members.ravel())), shape=shape)
+        return found
 
     def _expect(self, sums: BlockSums) -> tuple[Floats, Floats, list[Floats]]:
         """Expected choices of items.
@@ -354,35 +353,16 @@ class BlockSums(NamedTuple):
     log_probs: Floats
 
 
-class Gradients(NamedTuple):
-    """Derivatives of the log-probability of each ranking in the parameters, log-worths first.
-
-    Row i is ``listed[i] - rest[i] * worths``: the items that a top-K ranking leaves out share what
-    they lost in proportion to their worths, and ``listed`` stays sparse.
-    """
-
-    listed: csr_array
-    rest: Floats
-    worths: Floats
-
-
-def find_gradients(rankings: Rankings, theta: Floats) -> Gradients:
-    """Derivatives of `log_prob` in the log-worths ``theta`` of ``rankings.items``."""
-    theta = theta - theta.max()
+def find_gradients(rankings: Rankings, theta: Floats) -> csr_array:
+    """Derivatives of the log-probability of each ranking in the log-worths, one row per ranking."""
+    theta, counts = theta - theta.max(), np.ones(theta.size, np.int64)
     plain = replace(rankings, weights=np.ones(len(rankings)))
-    parts: list[csr_array] = []
-    rest, rows_of = np.zeros(len(rankings)), [np.empty(0, np.intp)]
-    for rows, complete in _split_by_rest(rankings, theta):
-        counts = np.ones(len(theta), np.int64)
-        listed, lost = Block(plain[rows], counts, complete).gradients(theta)
-        rows_of.append(np.arange(len(rankings))[rows])
-        rest[rows_of[-1]] = lost
-        parts.append(listed)
-    order = np.concatenate(rows_of)
-    every = parts[0] if len(parts) == 1 else vstack(parts, format="csr")
-    if np.any(np.diff(order) < 0):
-        every = every[np.argsort(order)]
-    return Gradients(every, rest, np.exp(theta))
+    # A top-K list says something about all items.
+    widths = np.where(rankings.is_subset, rankings.n_listed, theta.size)
+    split = list(split_by_width(widths, theta.size))
+    parts = [Block(plain[rows], counts, complete).gradients(theta) for rows, complete in split]
+    order = np.concatenate([np.arange(len(rankings))[rows] for rows, _ in split])
+    return vstack(parts, format="csr")[np.argsort(order)]
 
 
 def add_up(rows: Floats) -> None:

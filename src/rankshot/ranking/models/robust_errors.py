@@ -33,11 +33,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 from scipy.special import chdtr
 
 from rankshot.core.arrays import row_blocks
-from rankshot.ranking.models.plackett_luce_stages import Gradients
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
@@ -106,63 +105,38 @@ class Squares(NamedTuple):
     probability: float
 
 
-def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> Squares:
+def sum_squares(gradients: csr_array, weights: Floats, units: Units) -> Squares:
     """Sum of squares of units.
 
     ``gradients`` and ``weights`` are those of the different rankings.
     """
-    listed, rest, worths = gradients
-    n, P = units.copies.size, listed.shape[1]
-    own = csr_array((listed.data**2, listed.indices, listed.indptr), listed.shape)
+    n, P = units.copies.size, gradients.shape[1]
+    own = csr_array((gradients.data**2, gradients.indices, gradients.indptr), gradients.shape)
     # Derivatives and their squares as one complex number: so their sums have the same cells.
-    both = np.where(own.data > 0, listed.data + 1j * own.data, 0.0)
-    pairs = csr_array((both, listed.indices, listed.indptr), listed.shape)
+    both = np.where(own.data > 0, gradients.data + 1j * own.data, 0.0)
+    pairs = csr_array((both, gradients.indices, gradients.indptr), gradients.shape)
 
     def add_up(weights: Floats) -> csr_array:
-        found = csr_array((weights, (units.unit, units.number)), (n, listed.shape[0])) @ pairs
+        found = csr_array((weights, (units.unit, units.number)), (n, gradients.shape[0])) @ pairs
         found.sort_indices()
         return found
 
     # The information of equal single rankings is that of one, times their number.
-    weights_of_h = units.weights * np.sqrt(units.copies)[units.unit]
-    weights_of_q = weights_of_h if units.weights_are_counts else units.weights**2
     sums = add_up(units.weights)
     copies = np.repeat(units.copies, np.diff(sums.indptr))
     h = sums.data.imag * np.sqrt(copies)
-    q = h if units.weights_are_counts else add_up(weights_of_q).data.imag
+    q = h if units.weights_are_counts else add_up(units.weights**2).data.imag
     sums = sums.real
-    of_rest = np.bincount(units.unit, rest[units.number] * units.weights, n).astype(float)
-    if rest.any():
-        # A top-K list says something about all items: a rater has one share of all information.
-        length = float(worths @ worths)
-        whole = own.sum(axis=1) - 2 * rest * (listed @ worths) + rest**2 * length
-        lengths = (sums * sums).sum(axis=1) - 2 * of_rest * (sums @ worths) + of_rest**2 * length
-        joint = float(np.square(sums.sum(axis=0) - of_rest.sum() * worths).sum())
-        h, q = (
-            np.bincount(units.unit, whole[units.number] * each, n).astype(float)
-            for each in (weights_of_h, weights_of_q)
-        )
-        column = np.zeros(n, np.intp)
-        table = _Table(np.maximum(lengths, 0.0), h, q, units.copies, column)
-        factors, degrees, ratio = _find_factors(
-            table, np.array([joint]), np.array([weights @ whole])
-        )
-        sums, of_rest = diags_array(factors) @ sums, of_rest * factors
-    else:
-        table = _Table(sums.data**2, h, q, copies, sums.indices)
-        joint = np.square(sums.sum(axis=0))
-        factors, degrees, ratio = _find_factors(table, joint, weights @ own)
-        sums.data *= factors
+    table = _Table(sums.data**2, h, q, copies, sums.indices)
+    factors, degrees, ratio = _find_factors(table, np.square(sums.sum(axis=0)), weights @ own)
+    sums.data *= factors
     B = np.zeros((P, P))
     for some in row_blocks(n, P):
         block = sums[some].toarray()
         B += block.T @ block
-    if rest.any():
-        crossed = np.outer(sums.T @ of_rest, worths)
-        B += float(of_rest @ of_rest) * np.outer(worths, worths) - crossed - crossed.T
     # A sum of squares: one parameter is the common shift of all log-worths.
     n_squares = float(degrees.mean()) * (P - 1)
-    return Squares(B, np.broadcast_to(degrees, P), float(chdtr(n_squares, n_squares * ratio)))
+    return Squares(B, degrees, float(chdtr(n_squares, n_squares * ratio)))
 
 
 class _Table(NamedTuple):
