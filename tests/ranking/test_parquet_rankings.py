@@ -49,7 +49,8 @@ def test_other_programs_read_plain_lists_of_names(tmp_path):
     strict = Rankings.from_orders([["b", "a"], ["c"]], items=ABC)
     write_rankings(strict, tmp_path / "strict.parquet")
     table = pq.read_table(tmp_path / "strict.parquet")
-    assert table.to_pydict() == {"ranking": [["b", "a"], ["c"]]}
+    nothing = {name: [None, None] for name in ("target", "source", "rater", "kind", "k")}
+    assert table.to_pydict() == {"ranking": [["b", "a"], ["c"]], "weight": [1.0, 1.0], **nothing}
     assert table.schema.field("ranking").type == pa.list_(pa.field("element", pa.string()))
     tied = Rankings.from_orders(
         [["b", ["c", "a"]], ["c"]],
@@ -62,8 +63,10 @@ def test_other_programs_read_plain_lists_of_names(tmp_path):
     assert pq.read_table(tmp_path / "tied.parquet").to_pydict() == {
         "ranking": [[["b"], ["a", "c"]], [["c"]]],
         "target": ["cat", None],
+        "source": [None, None],
+        "rater": [None, None],
+        "kind": ["subset", None],
         "weight": [1.0, 2.0],
-        "kind": ["subset", "top"],
         "k": [2, None],
     }
 
@@ -106,7 +109,6 @@ LISTS = [["a", "b"], ["b", "c"], ["c"], ["a"]]
         ({"ranking": [["a"], None]}, "ranking", ": row 1"),
         ({"ranking": [["a"], ["b"], ["c", None]]}, "item", ": row 2"),
         ({"ranking": [[["a"]], [["b"], None]]}, "item", ": row 1"),
-        ({"ranking": ["a", "b"]}, "ranking", ""),
         ({"order": [["a"]]}, "column", ""),
         ({"ranking": LISTS, "wieght": [1, 2, 3, 4]}, "field", ""),
         ({"ranking": LISTS, "weight": [1, 2, float("nan"), 4]}, "weights", ": row 2"),
@@ -114,7 +116,7 @@ LISTS = [["a", "b"], ["b", "c"], ["c"], ["a"]]
         ({"ranking": LISTS, "rater": [0.5, 8, 9, 7]}, "raters", ": row 0"),
         ({"ranking": LISTS, "kind": ["top", "top", "sub", None]}, "kind", ": row 2"),
         ({"ranking": LISTS, "k": [1, 1, 1, 2]}, "k", ": row 3"),
-        ({"ranking": []}, "file", ""),
+        ({"ranking": []}, "table", ""),
     ],
 )
 @pytest.mark.parametrize("row_group_size", [None, 2])

@@ -61,7 +61,7 @@ ARGUMENTS = [
     (orders([["cat"], ["dgo"]], ["cat", "dog"]), "item", "dgo", "ranking 1"),
     (orders([["a"], ["b", "c", "b"]]), "item", "b", "ranking 1"),
     (orders([["a"], []]), "ranking", ANY, "ranking 1"),
-    (orders([["a"], "abc"]), "orders", "abc", "ranking 1"),
+    (orders([["a"], "abc"]), "ranking", "abc", "ranking 1"),
     (orders([["a", ["b", ["c"]]]], None), "item", ["c"], "ranking 0"),
     (orders([["a"], ["b", NAN]], None), "item", ANY, "ranking 1"),
     (orders([["a"]], ["a", "b", "a"]), "items", "a"),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache, partial
-from itertools import islice
+from itertools import count, islice
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import NO_VALUE, InputError, RankshotError, format_count, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError, format_count
 from rankshot.core.files import (
     PACKED,
     open_bytes,
@@ -52,6 +53,7 @@ BATCH_CELLS = 2**19
 TEXT_BATCH_CELLS = 2**14
 """The same for CSV: its cells are text at first, which should stay in the cache."""
 PROBLEMS_SHOWN = 3
+NESTED = {list, tuple, dict, set, np.ndarray}
 
 
 Floats = NDArray[np.float64]
@@ -179,18 +181,17 @@ class Table:
         self._source, self._missing, self.odd = source, missing, odd
         self.where = source.where
         self.columns = [x if missing is None else str(x).strip() for x in source.columns]
-        self._place = {column: j for j, column in enumerate(self.columns)}
+        times = Counter(self.columns)
+        self._place = {name: j for j, name in enumerate(self.columns) if times[name] == 1}
 
     def __str__(self) -> str:
         return self._source.name
 
     def _load(self, names: Iterable[str]) -> Sequence[Any]:
         # Not by `find_column` for each of thousands.
-        is_distinct = len(self._place) == len(self.columns)
+        place = self._place
         places = [
-            self._place[name]
-            if is_distinct and name in self._place
-            else find_column(self.columns, name, str(self))
+            place[name] if name in place else find_column(self.columns, name, str(self))
             for name in names
         ]
         columns = self._source.read(places) if places else []
@@ -226,15 +227,7 @@ class Table:
 
     def read_texts(self, *names: str) -> list[list[str]]:
         """Columns of text; a missing cell is empty."""
-        if self._missing is not None:
-            return [column.expand().tolist() for column in self.read_coded(*names)]
-        found = zip(names, self._load(names), strict=True)
-        return [self._as_text(name, column) for name, column in found]
-
-    def read_values(self, name: str) -> list[Any]:
-        """Column of any values, lists among them, as Python's own; a missing one is None."""
-        (column,) = self._load([name])
-        return column.to_pylist() if _is_arrow(column) else [*column]
+        return [column.expand().tolist() for column in self.read_coded(*names)]
 
     def require_texts(self, name: str) -> list[str]:
         """Column of text, or raise for its first empty cell."""
@@ -243,22 +236,26 @@ class Table:
             self.refuse(repr(name), NO_VALUE, "is empty", texts.index(""))
         return texts
 
+    def read_values(self, name: str) -> list[Any]:
+        """Column of any values, lists among them, as Python's own; a missing one is None."""
+        (column,) = self._load([name])
+        return column.to_pylist() if _is_arrow(column) else [*column]
+
     def read_coded(self, *names: str) -> list[Coded]:
         """Columns of text, as numbers of the labels that occur."""
-        found = zip(names, self._load(names), strict=True)
         return [
-            self._code_arrow(self._cast(name, column)) if _is_arrow(column) else self._code(column)
-            for name, column in found
+            (self._code_arrow if _is_arrow(column) else self._code)(name, column)
+            for name, column in zip(names, self._load(names), strict=True)
         ]
 
-    def is_unique(self, name: str) -> bool:
-        """Whether no two cells of a column are equal."""
-        (column,) = self._load([name])
-        distinct = column.unique() if _is_arrow(column) else {*column}
-        return len(distinct) == len(column)
+    def _code(self, name: str, values: Sequence[Any]) -> Coded:
+        kinds = {*map(type, values)}
+        if kinds & NESTED:
+            self.refuse("column", name, "holds lists, not text")
+        texts = values if kinds == {str} else [*map(_to_text, values)]
+        return self._merge_labels(*reversed(number_distinct(texts)))
 
-    def _cast(self, name: str, column: Any) -> Any:
-        """Arrow column as text."""
+    def _code_arrow(self, name: str, column: Any) -> Coded:
         arrow = import_pyarrow()
         if arrow.types.is_nested(column.type):
             self.refuse("column", name, f"holds {column.type}, not text")
@@ -267,45 +264,20 @@ class Table:
             texts = column.cast(arrow.string())
         except arrow.ArrowException as error:
             self.refuse("file", NO_VALUE, f"contains text that is not UTF-8 ({error})")
-        # PyArrow imports pandas to replace nulls.
-        return texts.fill_null("") if texts.null_count else texts
-
-    def _as_text(self, name: str, column: Any) -> list[str]:
-        if _is_arrow(column):
-            texts: list[str] = self._cast(name, column).to_pylist()
-            return texts
-        return list(map(_to_text, column))
-
-    def _code(self, values: Sequence[Any]) -> Coded:
-        """Give each different value a number, in the order of their first rows."""
-        try:
-            # 1 and True are equal, and have the same hash.
-            has_bool = bool in map(type, values)
-            keys = [(type(value), value) for value in values] if has_bool else values
-            number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-            codes = np.fromiter(map(number.__getitem__, keys), np.int32, len(keys))
-        except TypeError:
-            raise RankshotError(f"expected text, not {short_repr(values[0])}") from None
-        distinct = (key[1] for key in number) if keys is not values else number
-        return self._merge_labels(codes, [_to_text(value) for value in distinct])
-
-    def _code_arrow(self, column: Any) -> Coded:
+        # PyArrow imports pandas to replace nulls, and for its own conversion of the codes.
+        texts = texts.fill_null("") if texts.null_count else texts
         # One chunk: a dictionary of each chunk would take as long as reading the file.
-        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        whole = texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts
         coded = whole.dictionary_encode()
-        # PyArrow imports pandas for its own conversion.
         codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
         return self._merge_labels(codes, coded.dictionary.to_pylist())
 
-    def _merge_labels(self, codes: NDArray[np.int32], labels: list[str]) -> Coded:
+    def _merge_labels(self, codes: NDArray[np.integer], labels: list[str]) -> Coded:
         """Strip labels, empty those of missing values, and give equal ones one number."""
-        missing = self._missing or ()
-        stripped = ["" if (bare := label.strip()) in missing else bare for label in labels]
-        distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
-        if len(distinct) == len(labels):
-            return Coded(codes, stripped)
-        recode = np.array([distinct[label] for label in stripped], np.int32)
-        return Coded(recode[codes], list(distinct))
+        if (missing := self._missing) is not None:
+            labels = ["" if (bare := label.strip()) in missing else bare for label in labels]
+        distinct, number = number_distinct(labels)
+        return Coded(number.astype(np.int32)[codes], distinct)
 
     # ---- Numbers
 
@@ -380,6 +352,13 @@ class Table:
         return matrix
 
 
+def number_distinct(labels: Collection[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Labels that differ, in the order in which they occur, and the number of each."""
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, len(labels))
+    return [*numbers], codes
+
+
 def _is_arrow(column: Any) -> bool:
     return hasattr(column, "type")
 
@@ -442,37 +421,57 @@ def open_table(
 
 def read_batches(
     path: Path,
-    columns: Sequence[str],
+    columns: Sequence[str] = (),
     batch_rows: int | None = None,
     missing: set[str] | None = None,
 ) -> Iterator[Table]:
-    """Yield some rows of a file at a time: Parquet by its ending, any other file as CSV."""
+    """Yield some rows of a file at a time: JSON lines and Parquet by its ending, otherwise CSV.
+
+    Only Parquet reads no other than the given columns. JSON lines keep their lists.
+    """
     width = max(1, len(columns))
     size = batch_rows or max(1, BATCH_CELLS // width)
-    if path.suffix != ".parquet":
-        size = min(size, max(1, TEXT_BATCH_CELLS // width))
-        separator = read_separator(path)
-        with closing(iterate_rows(path)) as rows:
-            names = next(rows)[1]
-            while some := list(islice(rows, size)):
-                lines, cells = zip(*some, strict=True)
-                parts = list(zip(*cells, strict=True))
-                where = partial(name_line, path, lines)
-                yield Table(
-                    Source(str(path), names, partial(_take, parts), where, separator), missing
-                )
-        return
+    ending = Path(str(path).removesuffix(PACKED)).suffix
+    if ending == ".parquet":
+        sources = _iterate_parquet(path, [*columns] or None, size)
+    elif ending in LINES_ENDINGS:
+        sources = _iterate_records(path, size)
+    else:
+        sources = _iterate_csv(path, min(size, max(1, TEXT_BATCH_CELLS // width)))
+    return (Table(source, missing) for source in sources)
+
+
+def _iterate_csv(path: Path, size: int) -> Iterator[Source]:
+    separator = read_separator(path)
+    with closing(iterate_rows(path)) as rows:
+        names = next(rows)[1]
+        while some := list(islice(rows, size)):
+            lines, cells = zip(*some, strict=True)
+            read = partial(_take, list(zip(*cells, strict=True)))
+            yield Source(str(path), names, read, partial(name_line, path, lines), separator)
+
+
+def _iterate_parquet(path: Path, columns: list[str] | None, size: int) -> Iterator[Source]:
     with open_parquet(path) as file:
         row = 0
-        for batch in file.iter_batches(size, columns=[*columns]):
-            where = partial(name_row, path, row)
-            yield Table(
-                Source(str(path), batch.schema.names, partial(_take, batch.columns), where), missing
-            )
+        for batch in file.iter_batches(size, columns=columns):
+            read, where = partial(_take, batch.columns), partial(name_row, path, row)
+            yield Source(str(path), batch.schema.names, read, where)
             row += batch.num_rows
         if row != (n_rows := file.metadata.num_rows):
             rule = f"is damaged: it has {row} rows instead of {n_rows}"
             raise InputError("file", NO_VALUE, rule, where=str(path))
+
+
+def _iterate_records(
+    path: Path, size: int | None = None, odd: dict[str, None] | None = None, *, nested: bool = True
+) -> Iterator[Source]:
+    """Some objects of JSON lines at a time; with ``odd``, other lines are described there."""
+    rows = read_json_lines(path, odd)
+    while some := list(islice(rows, size)):
+        lines, records = zip(*some, strict=True)
+        source = _open_records(str(path), records, nested=nested)
+        yield source._replace(where=partial(name_line, path, lines))
 
 
 def _take(columns: Sequence[Any], places: list[int]) -> list[Any]:
@@ -590,21 +589,10 @@ def _read_json(path: Path) -> Any:
         raise InputError("file", NO_VALUE, f"is not JSON ({error})", str(path)) from None
 
 
-def iterate_records(
-    path: Path, size: int | None = None, odd: dict[str, None] | None = None, *, nested: bool = True
-) -> Iterator[Source]:
-    """Yield some objects of JSON lines at a time; with ``odd``, other lines are described there."""
-    rows = read_json_lines(path, odd)
-    while some := list(islice(rows, size)):
-        lines, records = zip(*some, strict=True)
-        source = _open_records(str(path), records, nested=nested)
-        yield source._replace(where=partial(name_line, path, lines))
-
-
 def _open_lines(path: Path, odd: dict[str, None] | None) -> Source:
     """Columns of JSON lines, by PyArrow if it is installed, and can read them."""
     if (table := _read_arrow_lines(path)) is None:
-        found = next(iterate_records(path, None, odd, nested=False), None)
+        found = next(_iterate_records(path, None, odd, nested=False), None)
         return found or _open_records(str(path), [])
 
     def where(row: int) -> str:

@@ -220,10 +220,11 @@ class Meanings:
         if len(found) > 1:
             self.ask(role, found)
         if role == "cluster" and found:
-            n = 0 if self.table.is_unique(found[0]) else _count(self.table.read_coded(*found)[0])
-            if 1 < n < FEW_CLUSTERS:
+            (column,) = self.table.read_coded(*found)
+            n = _count(column)
+            found = found if 1 < n < column.codes.size else []
+            if found and n < FEW_CLUSTERS:
                 self.ask(role, found, "category")
-            found = found if n > 1 else []
         for name in self.free() if not found and not is_sure else ():
             if _has_words(ROLES[role].perhaps, name) and self._may_be(role, name):
                 self.ask(role, [name])

@@ -6,14 +6,14 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.columns import number_distinct
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -224,7 +224,7 @@ Labels = Sequence[str | None] | NDArray[np.object_] | str | None
 Where = Callable[[int], str]
 """A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 LIST_TYPES = (list, tuple, np.ndarray)
-TIE_TYPES = (list, tuple, set, frozenset)
+TIE_TYPES = (*LIST_TYPES, set, frozenset)
 LARGEST_WEIGHT = float(np.finfo(float).max)
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
@@ -263,7 +263,7 @@ def encode_names(
     ``where`` names the row of the label at an index.
     """
     try:
-        distinct, codes = _number_distinct(labels, len(labels))
+        distinct, codes = number_distinct(labels)
     except TypeError:  # a label that has no hash
         distinct, codes = labels, np.arange(len(labels))
     return number_items(distinct, codes, items, where)
@@ -297,13 +297,6 @@ def number_items(
     return names, numbers
 
 
-def _number_distinct(labels: Iterable[object], n: int) -> tuple[list[Any], NDArray[np.intp]]:
-    """Labels that differ, in the order in which they occur, and the number of each."""
-    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
-    codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
-    return [*numbers], codes
-
-
 # ---- Orders of names
 
 
@@ -312,7 +305,7 @@ def encode_orders(
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     rule = "must be a list of items (a single ranking is a list in a list)"
-    refuse_first("orders", orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
+    refuse_first("ranking", orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
     places = count_places(starts)
@@ -477,7 +470,7 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     if labels.strides == (0,) and labels.size and labels[0] is None:
         # One value for all rankings takes no memory, and no time here.
         return np.zeros(labels.size, np.int64)
-    distinct, codes = _number_distinct(labels.tolist(), labels.size)
+    distinct, codes = number_distinct(labels.tolist())
     number = {name: i for i, name in enumerate(sorted({*distinct} - {None}), 1)}
     return np.array([number.get(name, 0) for name in distinct], np.int64)[codes]
 

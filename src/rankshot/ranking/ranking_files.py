@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
-
-import numpy as np
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.columns import (
     COLUMN_ENDINGS,
     MISSING,
     Table,
-    iterate_records,
     open_table,
     read_batches,
 )
@@ -30,12 +26,12 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.core.files import PACKED, read_lines, replace_file, require_ending
-from rankshot.core.tables import as_frame, find_column, import_pyarrow, open_parquet
+from rankshot.core.files import PACKED, replace_file, require_ending
+from rankshot.core.tables import find_column, import_pyarrow, open_parquet
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
-from rankshot.ranking.column_meanings import ROLES, Meanings, Reading, find_role
-from rankshot.ranking.construction import Kind, refuse_first
+from rankshot.ranking.column_meanings import ROLES, Meanings, Reading
+from rankshot.ranking.construction import LIST_TYPES, Kind
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.votes import Votes, is_votes, read_votes
@@ -45,7 +41,6 @@ ROWS_AT_ONCE = 20_000
 JSONL_ENDINGS = (".jsonl", ".ndjson")
 ENDINGS = (*JSONL_ENDINGS, ".parquet", *PREFLIB_ENDINGS)
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
-LABELS = ("target", "source", "rater")
 ITEMS_KEY = b"rankshot.items"
 """The metadata in which a file names all its items, also those that no ranking lists."""
 VOTE_ARGUMENTS = {name for name, role in ROLES.items() if role.tables == "votes"} - {"cluster"}
@@ -173,8 +168,8 @@ def read_source(
     named = {name: value for name, value in given.items() if value is not None}
     require_arguments(named, COLUMN_ARGUMENTS)
     beside = {"covariates": covariates, "cluster": cluster if isinstance(cluster, str) else None}
-    name = str(source) if isinstance(source, (str, Path)) else "table"
     if (tables := _open_orders(source)) is not None:
+        name = str(source) if isinstance(source, (str, Path)) else "table"
         rater = named.pop("rater", None)
         unused = {"layout": layout, "ignore": ignore, "missing": missing, **named, **beside}
         unused["on_error"] = on_error if skips else None
@@ -230,50 +225,28 @@ def read_missing(missing: str | Iterable[str] | None) -> set[str]:
     return {""} if given == [] else MISSING | {*(given or ())}
 
 
-def _open_orders(source: object) -> Iterable[Table] | None:
+def _open_orders(source: object) -> Iterator[Table] | None:
     """Tables of rankings, one per row, some at a time; None for a table of votes or ballots."""
     if isinstance(source, (str, Path)):
-        return _open_file(Path(source))
-    records, frame = source, None if isinstance(source, dict) else as_frame(source)
-    if frame is not None and "ranking" in frame.columns:
-        records = frame.rows(named=True)
-        for record in records:
-            if isinstance(order := record["ranking"], (list, np.ndarray)):
-                record["ranking"] = [x.tolist() if isinstance(x, np.ndarray) else x for x in order]
-    if not isinstance(records, (list, tuple)) or not records or not isinstance(records[0], dict):
-        return None
-    if "ranking" not in records[0] or (frame is not None and type(records[0]["ranking"]) is str):
-        return None
-    return [open_table(records, nested=True)]
+        path = Path(source)
+        ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
+        if ending in PREFLIB_ENDINGS:
+            return iter(())
+        if ending.removesuffix(PACKED) not in (*JSONL_ENDINGS, ".parquet"):
+            return None
+        first = next(read_batches(path, batch_rows=1), None)
+        return read_batches(path, batch_rows=ROWS_AT_ONCE) if _has_orders(first) else None
+    table = open_table(source, nested=True)
+    return iter([table]) if _has_orders(table) else None
 
 
-def _open_file(path: Path) -> Iterable[Table] | None:
-    """Tables of rankings in a file; none in PrefLib's; None for a table of votes or ballots."""
-    ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
-    if ending in PREFLIB_ENDINGS:
-        return ()
-    if ending == ".parquet":
-        with open_parquet(path) as file:
-            schema = file.schema_arrow
-        # A table has other columns than lists.
-        if "ranking" not in map(str.strip, schema.names) and not all(map(_is_list, schema.types)):
-            return None
-        kind = schema.field(find_column(schema.names, "ranking", path)).type
-        if not _is_list(kind):
-            rule = f"must be a column of lists of names, not {kind}"
-            raise InputError("ranking", NO_VALUE, rule, where=str(path))
-        return read_batches(path, schema.names, ROWS_AT_ONCE)
-    if ending.removesuffix(PACKED) not in JSONL_ENDINGS:
-        return None
-    with closing(read_lines(path)) as lines:
-        _, first = next(lines, (0, "{}"))
-    # A table has no lists; what is not JSON is an error of the reader of rankings.
-    with suppress(ValueError, RecursionError):
-        record = json.loads(first)
-        is_text = isinstance(record, dict) and any(isinstance(x, str) for x in record.values())
-        if not isinstance(record, dict) or ("ranking" not in record and is_text):
-            return None
-    return map(Table, iterate_records(path, ROWS_AT_ONCE))
+def _has_orders(table: Table | None) -> bool:
+    """Whether a table has a column of lists, which are rankings."""
+    return (
+        table is not None
+        and "ranking" in table.columns
+        and isinstance(table.read_values("ranking")[0], LIST_TYPES)
+    )
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -337,86 +310,66 @@ def _read_orders(
     if listed is None and name.endswith(".parquet"):
         listed = _read_item_names(Path(name))
     parts: list[Rankings] = []
-    fields: dict[str, None] = {}
-    by = "rater"
+    used: dict[str, str] = {}
+    columns: dict[str, None] = {}
     for table in tables:
-        fields |= dict.fromkeys(table.columns)
-        by = _find_rater(table, [*fields], rater)
-        names = {*FIELDS, by, "shown"} & {*table.columns}
-        columns = {name: table.read_values(name) for name in names}
-        parts.append(_build(table, columns, by, listed, kind))
-        if kind is None:
-            _require_kinds(table, columns, {*parts[-1].items})
-    if not parts:
-        raise InputError("file", NO_VALUE, "is empty", where=name)
+        meanings = Meanings(table, {})
+        for field in table.columns:
+            if field in FIELDS and (field != "rater" or rater is None):
+                meanings.use(field, field)
+            elif close := {*get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)} - {field}:
+                table.refuse("field", field, f"is unknown: did you mean {close.pop()!r}?")
+        if rater in table.columns:
+            meanings.use(str(rater), "rater")
+        elif rater is None and "rater" not in meanings.used:
+            meanings.find("rater", is_sure=True)
+        used |= meanings.used
+        columns |= dict.fromkeys(table.columns)
+        parts.append(_build(table, meanings.used, listed, kind))
+    if rater is not None:
+        find_column([*columns], rater, name)
     every = listed or tuple(sorted({item for part in parts for item in part.items}))
     rankings = Rankings.concatenate(part.change_items(every) for part in parts)
-    used = {name: "rater" if name == by else name for name in fields if name in {*FIELDS, by}}
-    unused = tuple(name for name in fields if name not in used)
+    unused = tuple(column for column in columns if column not in used)
     return Votes(rankings, reading=Reading("rankings", used, unused))
 
 
 def _build(
-    table: Table,
-    columns: Mapping[str, list[Any]],
-    rater: str,
-    items: tuple[str, ...] | None,
-    kind: Kind | None,
+    table: Table, used: Mapping[str, str], items: tuple[str, ...] | None, kind: Kind | None
 ) -> Rankings:
     """Rankings of a table; a field that is null is left out."""
-    orders = columns.get("ranking", [None])
+    fields = {role: table.read_values(name) for name, role in used.items()}
+    orders = fields["ranking"]
 
     def read(field: str, default: Any = None) -> list[Any]:
-        cells = columns.get(field, [None] * len(orders))
-        return [default if cell is None else cell for cell in cells]
+        return [default if x is None else x for x in fields.get(field, [None] * len(orders))]
 
-    rule = "must be a list of names"
-    refuse_first("ranking", orders, lambda order: type(order) is list, rule, table.where)
     rankings = Rankings.from_orders(
         orders,
         items=items,
         targets=read("target"),
         sources=read("source"),
-        raters=read(rater),
+        raters=read("rater"),
         weights=read("weight", 1),
         kind=read("kind", kind or "top"),
         where=table.where,
     )
+    if kind is None and "shown" in table.columns:
+        _require_kinds(table, read("kind"), rankings.items)
     lengths = rankings.lengths.copy()
-    for row, k in enumerate(columns.get("k", ())):
+    for row, k in enumerate(read("k")):
         if k is not None:
             with prefix_errors(table.where(row)):
                 # Programs without missing whole numbers write floats.
                 whole = int(k) if isinstance(k, float) and k.is_integer() else k
                 lengths[row] = require_whole_number("k", whole, int(rankings.n_listed[row]))
-    return rankings.top(lengths) if np.any(lengths < rankings.lengths) else rankings
+    return rankings.top(lengths)
 
 
-def _find_rater(table: Table, fields: list[str], rater: str | None) -> str:
-    """Name of the field that says who gave a ranking: "rater", or one with such a name.
-
-    A field that is nearly one of ours is an error: other fields are allowed, and ignored.
-    """
-    for field in fields:
-        close = get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)
-        if close and field not in FIELDS:
-            table.refuse("field", field, f"is unknown: did you mean {close[0]!r}?")
-    if rater is not None:
-        find_column(fields, rater, str(table))
-        return rater
-    people = [field for field in fields if find_role(field) == "rater"]
-    if len(people) > 1 and "rater" not in people:
-        rule, choices = "may all say who gave a ranking", {"rater": tuple(people)}
-        table.refuse("rater", ", ".join(people), rule, choices=choices)
-    return people[0] if people and "rater" not in people else "rater"
-
-
-def _require_kinds(table: Table, columns: Mapping[str, list[Any]], items: set[str]) -> None:
+def _require_kinds(table: Table, kinds: list[Any], items: tuple[str, ...]) -> None:
     """Raise for a ranking of some items that were shown, if it does not say what it is."""
-    kinds = columns.get("kind")
-    for row, shown in enumerate(columns.get("shown", ())):
-        is_part = isinstance(shown, list) and not items <= {*map(str, shown)}
-        if is_part and (kinds is None or kinds[row] is None):
+    for row, (shown, kind) in enumerate(zip(table.read_values("shown"), kinds, strict=True)):
+        if kind is None and isinstance(shown, list) and not {*items} <= {*map(str, shown)}:
             table.refuse(
                 "kind", NO_VALUE, 'must be given: "shown" does not have all items. The others may '
                 "come after the ranking (top) or may not have been compared (subset)", row,
@@ -457,41 +410,27 @@ def _read_item_names(path: Path) -> tuple[str, ...] | None:
     """Items that the metadata of a file name; None if they do not."""
     with open_parquet(path) as file:
         text = (file.metadata.metadata or {}).get(ITEMS_KEY)
-    try:
-        return None if text is None else as_names(json.loads(text))
-    except ValueError:
-        raise InputError(
-            "metadata", ITEMS_KEY.decode(), "is not a list of names", where=str(path)
-        ) from None
-
-
-def _is_list(kind: Any) -> bool:
-    """Whether a type of Arrow is that of lists."""
-    types = import_pyarrow().types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+    return None if text is None else as_names(json.loads(text))
 
 
 def write_parquet(rankings: Rankings, stream: BinaryIO) -> None:
-    """Write rankings, one per row; columns that would only hold default values are left out."""
+    """Write rankings, one per row; null is the default."""
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     text, ties = arrow.string(), rankings.has_ties
-    fields = {
-        "ranking": (arrow.list_(arrow.list_(text) if ties else text), True),
-        **{name: (text, bool(getattr(rankings, f"{name}_names"))) for name in LABELS},
-        "weight": (arrow.float64(), bool(np.any(rankings.weights != 1))),
-        "kind": (text, bool(rankings.is_subset.any())),
-        "k": (arrow.int64(), bool(np.any(rankings.lengths < rankings.n_listed))),
+    kinds = {
+        "ranking": arrow.list_(arrow.list_(text) if ties else text),
+        **dict.fromkeys(("target", "source", "rater", "kind"), text),
+        "weight": arrow.float64(),
+        "k": arrow.int64(),
     }
-    schema = arrow.schema([(name, kind) for name, (kind, is_used) in fields.items() if is_used])
     # Without the schema of Arrow, other programs read plain lists of text.
     options = {"store_schema": False, "write_page_checksum": True}
-    with parquet.ParquetWriter(stream, schema, **options) as writer:
+    with parquet.ParquetWriter(stream, arrow.schema(kinds), **options) as writer:
         writer.add_key_value_metadata({ITEMS_KEY: json.dumps(rankings.items)})
         for rows in row_blocks(len(rankings), 1, ROWS_AT_ONCE):
-            records = [{"kind": "top", **x} for x in _iterate_records(rankings[rows])]
+            records = [*_iterate_records(rankings[rows])]
             for record in records:
                 record["weight"] = float(record.get("weight", 1))
-                if ties:
-                    order = record["ranking"]
-                    record["ranking"] = [x if isinstance(x, list) else [x] for x in order]
-            writer.write_table(arrow.Table.from_pylist(records, schema))
+                order = record["ranking"]
+                record["ranking"] = [[x] if ties and isinstance(x, str) else x for x in order]
+            writer.write_table(arrow.Table.from_pylist(records, arrow.schema(kinds)))
