@@ -17,7 +17,7 @@ from PIL import Image
 from rankshot.core.images import read_image
 from rankshot.datasets import load_thumbnails
 from rankshot.recognition import write_scores
-from rankshot.recognition.scoring import BATCH, plan_scoring
+from rankshot.recognition.scoring import BATCH, prepare_model
 
 N_IMAGES = 256
 N_RUNS = 4
@@ -41,11 +41,11 @@ def measure(work: Callable[[], object]) -> float:
 
 def compare(model: str, folder: Path) -> float:
     """Print how many times as long as the bare network the whole takes, and return it."""
-    plan = plan_scoring(model, "imagenet-1k", "efficientnet-lite")
-    prepare = plan.model.preprocessing
+    ready = prepare_model(model, "imagenet-1k", "efficientnet-lite")
+    prepare = ready.preprocessing
     assert prepare is not None
     photos = folder / "photos"
-    given = plan.model, photos, folder / "scores.parquet", plan.classes.names
+    given = ready, photos, folder / "scores.parquet"
 
     def decode() -> list[np.ndarray]:
         return [prepare(read_image(file)) for file in sorted(photos.iterdir())]
@@ -56,7 +56,7 @@ def compare(model: str, folder: Path) -> float:
     runs = [
         (
             measure(lambda: write_scores(*given, overwrite=True)),
-            measure(lambda: [plan.model.run(batch) for batch in batches]),
+            measure(lambda: [ready.run(batch) for batch in batches]),
             measure(decode),
         )
         for _ in range(N_RUNS)

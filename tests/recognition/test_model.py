@@ -19,7 +19,7 @@ from rankshot.core.errors import InputError
 from rankshot.datasets import load_photographs, write_photographs
 from rankshot.recognition import Preprocessing
 from rankshot.recognition.inputs import Model
-from rankshot.recognition.scoring import plan_scoring
+from rankshot.recognition.scoring import prepare_model
 from refusals import refuses
 from tiny_models import (
     CLASSES,
@@ -53,12 +53,12 @@ def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
     path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["n02084071", "bus", "daisy"]})
     for classes in (["bus", "dog, domestic dog", "daisy"], ["daisy", "n02084071", "omnibus"]):
         with refuses("seen"):
-            plan_scoring(path, classes, Preprocessing(**PLAIN))
+            prepare_model(path, classes, Preprocessing(**PLAIN))
     five = Model("net", "values", len, classes=["bus", "dog", "daisy", "lemon", "tulip"])
     with refuses("seen", "dog"):
         # As many moved as stayed, and one is unknown.
-        plan_scoring(five, ["dog", "bus", "daisy", "lemon", "qqqq"])
-    same = plan_scoring(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
+        prepare_model(five, ["dog", "bus", "daisy", "lemon", "qqqq"])
+    same = prepare_model(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
     assert same.classes.names == ("dog", "Bus", "daisy")
 
 
@@ -66,12 +66,12 @@ def test_names_of_the_same_class_of_imagenet_are_the_same():
     labels = rs.sources.read_class_labels("imagenet-1k")
     network = Model("net", "values", len, classes="imagenet-1k")
     for given in (labels.names, labels.synsets):
-        assert plan_scoring(network, given).classes.names == labels.names
+        assert prepare_model(network, given).classes.names == labels.names
         with refuses("seen"):
-            plan_scoring(network, [*given[1:], given[0]])
+            prepare_model(network, [*given[1:], given[0]])
     # Two cranes are told apart by their places.
     for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):
-        assert plan_scoring(network, list(given)).classes.names == labels.names
+        assert prepare_model(network, list(given)).classes.names == labels.names
 
 
 def test_images_for_a_module_of_torch_need_preprocessing(photos):
@@ -123,19 +123,19 @@ def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
     plain = Preprocessing(**PLAIN)
     for value in (Raw("{0: 'red'}"), "a file", [1, 2, 3], DEEP):
         path = write_onnx(tmp_path / "net.onnx", metadata={"names": value})
-        assert plan_scoring(path, CLASSES, plain).classes.names == tuple(CLASSES)
+        assert prepare_model(path, CLASSES, plain).classes.names == tuple(CLASSES)
         with refuses("seen", where="net.onnx"):
-            plan_scoring(path, None, plain)
+            prepare_model(path, None, plain)
     path = write_onnx(tmp_path / "net.onnx", metadata={"names": value, "id2label": CLASSES})
     assert rs.recognition.open_model(path).classes == CLASSES
     for value in ([1], DEEP, {"size": 9}):
         path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
-        plan_scoring(path, CLASSES, plain)
+        prepare_model(path, CLASSES, plain)
         with refuses("preprocessing", where="net.onnx"):
-            plan_scoring(path, CLASSES)
+            prepare_model(path, CLASSES)
     (tmp_path / "preprocessor_config.json").write_text(DEEP)
     with refuses("preprocessing"):
-        plan_scoring(write_onnx(tmp_path / "net.onnx"), CLASSES)
+        prepare_model(write_onnx(tmp_path / "net.onnx"), CLASSES)
 
 
 @pytest.mark.parametrize("place", ["metadata", "json", "names", "beside"])
@@ -149,11 +149,11 @@ def test_the_classes_of_imagenet_are_recognised_wherever_they_stand(tmp_path, pl
         (tmp_path / "config.json").write_text(json.dumps({"id2label": labels}))
         if labels != words:
             with refuses("seen"):
-                plan_scoring(path, None, Preprocessing(**PLAIN))
+                prepare_model(path, None, Preprocessing(**PLAIN))
         else:
-            assert plan_scoring(path, None, Preprocessing(**PLAIN)).classes.names == own.names
+            assert prepare_model(path, None, Preprocessing(**PLAIN)).classes.names == own.names
     if value is not None:
-        found = plan_scoring(path, None, Preprocessing(**PLAIN)).classes
+        found = prepare_model(path, None, Preprocessing(**PLAIN)).classes
         assert (found.names, found.synsets) == (own.names, own.synsets)
 
 
@@ -262,7 +262,7 @@ def test_an_image_model_of_transformers_needs_no_option(tmp_path, photos):
     folder, names, _ = photos
     place = write_image_transformer(tmp_path / "vit")
     found = rs.recognition.score(str(place), folder, batch_size=2)
-    assert plan_scoring(str(place)).model.preprocessing.size == (16, 16)
+    assert prepare_model(str(place)).preprocessing.size == (16, 16)
     processor = ViTImageProcessorPil.from_pretrained(place)
     images = [Image.open(folder / name).convert("RGB") for name in names]
     pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])

@@ -96,7 +96,7 @@ def test_all_forms_of_rankings_and_scores_give_one_result(task, tmp_path):
             np.testing.assert_allclose(found.proba, wanted, atol=1e-9)
     found = rs.recognise(scores.values, lists, seen=NAMES, batch=False)
     np.testing.assert_allclose(found.proba, wanted, atol=1e-9)
-    with refuses("inputs", "ndarray"):
+    with refuses("scores", "ndarray"):
         rs.recognise(scores.values, lists)
     by_two = {name: [order, order[::-1]] for name, order in lists.items()}
     assert rs.recognise(scores, by_two, raters=["p", "q"]).knowledge.rankings.rater_names
@@ -115,6 +115,13 @@ def test_labels_of_inputs_in_tables_and_by_id(task, tmp_path):
     for examples in (frame, tmp_path / "few.csv", tmp_path / "labels.csv", by_id):
         found = rs.recognise(scores, rankings, examples=examples, batch=False)
         np.testing.assert_allclose(found.proba, wanted, atol=1e-9)
+    # Inputs are predicted whether they have a label or not.
+    frame["label"] = ["x", "", "y"]
+    assert len(rs.recognise(frame, rankings, batch=False).labels) == 3
+    assert rs.recognise(scores, rankings, examples=frame).knowledge.examples[1].tolist() == [
+        "x",
+        "y",
+    ]
     with refuses("examples", "nobody"):
         rs.recognise(scores, rankings, examples={"nobody": "x"})
     with refuses("examples"):

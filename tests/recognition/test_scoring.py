@@ -12,7 +12,7 @@ from PIL import Image
 import rankshot as rs
 from peak_memory import peak_of
 from rankshot.recognition import Preprocessing
-from rankshot.recognition.scoring import AHEAD, plan_scoring
+from rankshot.recognition.scoring import AHEAD, prepare_model
 from refusals import refuses
 from tiny_models import CLASSES, PLAIN, mean_colors, write_images
 
@@ -73,17 +73,15 @@ def test_scores_that_are_not_finite_belong_to_their_input():
 
 
 def test_no_input_at_all(tmp_path):
-    folder, plan = tmp_path / "photos", plan_scoring(mean_colors, CLASSES, PLAIN)
+    folder, model = tmp_path / "photos", prepare_model(mean_colors, CLASSES, PLAIN)
     folder.mkdir()
     for is_broken in (False, True):
         if is_broken:
             (folder / "a.png").touch()
         with refuses("inputs"):
-            rs.recognition.score(plan.model, folder, CLASSES, on_error="skip")
+            rs.recognition.score(model, folder, CLASSES, on_error="skip")
         with refuses("inputs"):
-            rs.recognition.write_scores(
-                plan.model, folder, tmp_path / "s.csv", CLASSES, on_error="skip"
-            )
+            rs.recognition.write_scores(model, folder, tmp_path / "s.csv", CLASSES, on_error="skip")
 
 
 def test_outputs_of_another_shape():
@@ -122,8 +120,8 @@ def test_images_are_decoded_beside_the_model(tmp_path):
         counts.append(len(begun))
         return mean_colors(batch)
 
-    plan = plan_scoring(model, CLASSES, PLAIN)
-    rs.recognition.score(replace(plan.model, prepare=prepare), tmp_path, CLASSES, batch_size=4)
+    ready = replace(prepare_model(model, CLASSES, PLAIN), prepare=prepare)
+    rs.recognition.score(ready, tmp_path, CLASSES, batch_size=4)
     assert counts[0] == 4 * (AHEAD + 1)
     assert counts[1] <= 4 * (AHEAD + 2)
     assert len(begun) == 40

@@ -6,9 +6,8 @@ input is yielded as well, with the reason: nothing is lost silently.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
@@ -32,7 +31,7 @@ Takes = Literal["images", "texts", "values"]
 CHUNK_BYTES = 2**20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Model:
     """A model that turns a batch of inputs into scores; `open_model` makes it.
 
@@ -49,7 +48,7 @@ class Model:
         Returns the scores, and the input of the model's last layer as features: one row per input,
         or None if the last layer is not found. None for a model without layers, such as a
         function.
-    classes : sequence, mapping or None
+    classes : sequence, mapping, ClassLabels or None
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
         How images are preprocessed, if this is known.
@@ -69,6 +68,8 @@ class Model:
         A hash that changes with the weights; None if it cannot be computed, as for a function.
     device : str
         The device that the model runs on.
+    has_probabilities : bool or None
+        Whether its scores are probabilities; None before the first batch.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class Model:
     takes: Takes
     run: Callable[[Any], NDArray[Any]]
     run_with_features: Callable[[Any], tuple[NDArray[Any], Any]] | None = None
-    classes: Sequence[Any] | Mapping[Any, Any] | None = None
+    classes: Any = None
     preprocessing: Preprocessing | None = None
     prepare: Callable[[Any], NDArray[Any]] | None = None
     input_shape: tuple[object, ...] | None = None
@@ -93,15 +94,19 @@ class Model:
     fingerprint: str | None = None
     device: str = "CPU"
     odd: str = ""
+    has_probabilities: bool | None = None
 
     def __str__(self) -> str:
         cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""
         return f"{self.name}, on {self.device}{cut}"
 
-
-def fingerprint(description: object) -> str:
-    """Return a hash of what a result depends on: any value that JSON can hold."""
-    return sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+    @property
+    def about(self) -> dict[str, str]:
+        """What the model takes, its name, and the preprocessing of images."""
+        about = {"takes": self.takes, "model": str(self)}
+        if self.takes == "images":
+            about["preprocessing"] = str(self.preprocessing or "the model's own processor")
+        return about
 
 
 def join_lines(error: Exception) -> str:

@@ -20,15 +20,15 @@ from rankshot.core.validation import as_names
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.inputs import Model
 from rankshot.recognition.label_studio import make_tasks, match_ids, read_labels, write_tasks
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import (
     Classes,
     ScoredInputs,
-    ScoringPlan,
     check_scores,
-    plan_scoring,
-    run_plan,
+    prepare_model,
+    score_inputs,
 )
 from rankshot.sources.named_rankings import Source
 from rankshot.sources.names import ClassLabels, read_class_labels
@@ -313,22 +313,21 @@ def recognise(
     >>> found.labels
     array(['eagle', 'bicycle'], dtype='<U7')
     """
-    given = read_new(new)
+    given, ready = read_new(new), None
     own: dict[str, Any] = {"classes": classes, "none": none, "batch": batch}
     if seen_loss is not None:
         own["seen_loss"] = seen_loss
     wanted = replace(settings or Settings(), **own)
     _require_baseline(wanted, reference)
-    plan = None
     if model is not None:
-        plan = plan_scoring(model, seen, preprocessing, features=features)
+        ready = prepare_model(model, seen, preprocessing, features=features)
     names = None if seen is None else read_class_labels(seen).names
     if names is None and isinstance(given, Rankings):
         names = given.items
-    reader = Reader(plan, names, score_type, on_error)
+    reader = Reader(ready, names, score_type, on_error)
     scored = reader.read(inputs)
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
-    notes += [] if plan is None else [*plan.classes.changes]
+    notes += [] if ready is None else [*ready.classes.changes]
     known = None if reference is None else reader.read_labelled(reference, scored, "reference")
     few = None if examples is None else reader.read_labelled(examples, scored, "examples")
     if few is not None and few.labels is None:
@@ -466,37 +465,25 @@ class Reader:
     Without a model, ``items`` are the names of the columns of an array.
     """
 
-    plan: ScoringPlan | None
-    items: Sequence[object] | None = None
+    model: Model | None
+    items: Sequence[str] | None = None
     score_type: str = AUTO
     on_error: str = "stop"
 
-    def read(self, given: Any, what: str = "inputs") -> ScoredInputs:
+    def read(self, given: Any) -> ScoredInputs:
         """Scores of what a caller passes, with the labels that are in the same table or folder."""
         if isinstance(given, ScoredInputs):
             return given
         if isinstance(given, Scores):
             return _without_ids(given)
-        if self.plan is not None:
-            return run_plan(self.plan, given, on_error=self.on_error)
+        if self.model is not None:
+            return score_inputs(self.model, given, on_error=self.on_error)
         if isinstance(given, (str, Path)) and not _may_be_scores(Path(given)):
             rule = "must be given: without one, inputs are a table of scores"
             raise InputError("model", NO_VALUE, rule, where=str(given))
-        if self.items is None and not isinstance(given, (str, Path)) and as_frame(given) is None:
-            raise InputError(
-                what,
-                type(given).__name__,
-                "must be Scores, a table of scores, or inputs with model=",
-                hint="rs.Scores(values, names of the seen classes), or seen=names",
-            )
-        items = None if self.items is None else as_names(self.items)
-        scores, ids, labels = read_scores(given, items, self.score_type)
+        scores, ids, labels = read_scores(given, self.items, self.score_type)
         found = replace(_without_ids(scores), labels=labels)
-        if ids is not None:
-            found = replace(found, ids=ids)
-        if labels is None or (there := labels != "").all():
-            return found
-        return replace(found, scores=scores[there], ids=found.ids[there], labels=labels[there])
+        return found if ids is None else replace(found, ids=ids)
 
     def read_labelled(self, given: Any, inputs: ScoredInputs, what: str) -> ScoredInputs:
         """Inputs and their classes: a pair, a table with labels, or labels of the inputs by id."""
@@ -505,16 +492,21 @@ class Reader:
             by_id = read_labels(Path(given))
         if isinstance(by_id, Mapping):
             return _look_up(by_id, inputs, what)
-        if not (isinstance(given, tuple) and len(given) == 2):
-            return self.read(given, what)
-        found, labels = self.read(given[0], what), given[1]
-        if labels is None:
+        is_pair = isinstance(given, tuple) and len(given) == 2
+        table, labels = given if is_pair else (given, None)
+        found = self.read(table)
+        if labels is not None:
+            names = np.asarray(labels).astype(str)
+            if names.shape != (len(found.ids),):
+                rule = f"must be one label for each of {format_count(len(found.ids), 'input')}"
+                raise InputError(what, names.shape, rule)
+            return replace(found, labels=names)
+        if found.labels is None:
             return found
-        names = np.asarray(labels).astype(str)
-        if names.shape != (len(found.ids),):
-            rule = f"must be one label for each of {format_count(len(found.ids), 'input')}"
-            raise InputError(what, names.shape, rule)
-        return replace(found, labels=names)
+        # Rows of a table may lack a label.
+        there = found.labels != ""
+        scores, ids = found.scores[there], found.ids[there]
+        return replace(found, scores=scores, ids=ids, labels=found.labels[there])
 
 
 def _may_be_scores(path: Path) -> bool:

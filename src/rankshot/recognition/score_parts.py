@@ -24,14 +24,14 @@ from rankshot.jobs import (
     require_outside,
 )
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.inputs import Entries, Input, Skipped, open_inputs
+from rankshot.recognition.inputs import Entries, Input, Model, Skipped, open_inputs
 from rankshot.recognition.scoring import (
     BATCH,
     Classes,
-    ScoringPlan,
     nothing_scored,
-    plan_scoring,
+    prepare_model,
     refuse_skipped,
+    run_model,
 )
 from rankshot.zeroshot.files.score_tables import Block, require_score_file, write_score_table
 
@@ -101,27 +101,33 @@ def write_scores(
     target = Path(output).absolute()
     is_table = target.suffix in TABLE_ENDINGS
     features = features and target.suffix != ".csv"
-    plan = plan_scoring(model, seen, preprocessing, features=features)
-    kind = plan.model.kind
-    require_score_file(target if is_table else target / "part.parquet", kind)
-    entries = open_inputs(inputs, plan.model.takes)
-    task = partial(_write_scores, plan, batch_size, on_error)
+    ready = prepare_model(model, seen, preprocessing, features=features)
+    require_score_file(target if is_table else target / "part.parquet", ready.kind)
+    entries = open_inputs(inputs, ready.takes)
+    task = partial(_write_scores, ready, batch_size, on_error)
     if is_table:
         return _write_table(task, inputs, entries, target, overwrite=overwrite)
     parts = _divide(entries, batch_size)
     require_outside(target, inputs)
     # The first batch says for all parts whether scores are probabilities.
     every = chain.from_iterable(part.source for part in parts)
-    with closing(plan.run(every, batch_size, "skip", [], 0)) as blocks:
+    with closing(run_model(ready, every, batch_size, "skip", [], 0)) as blocks:
         next(blocks, None)
     run = map_files(
         task,
         parts,
         target,
-        {"command": "score", **plan.identity, "batch": batch_size},
+        {
+            "command": "score",
+            **ready.about,
+            "weights": ready.fingerprint,
+            "classes": sha256(repr(ready.classes.names).encode()).hexdigest(),
+            "features": ready.run_with_features is not None,
+            "batch": batch_size,
+        },
         workers=1,
         # A function cannot be recognised again.
-        overwrite=overwrite or plan.model.fingerprint is None,
+        overwrite=overwrite or ready.fingerprint is None,
         on_error=on_error,
     )
     skipped = [Skipped(*one) for one in run.skipped]
@@ -191,7 +197,7 @@ def _make_part(name: str, entries: Sequence[Input | Skipped]) -> Part:
 
 
 def _write_scores(
-    plan: ScoringPlan,
+    model: Model,
     batch_size: int,
     on_error: str,
     entries: Iterable[Input | Skipped],
@@ -203,7 +209,7 @@ def _write_scores(
 
     def blocks() -> Generator[Block, None, None]:
         n_rows, skipped = 0, list[Skipped]()
-        found = plan.run(iter(entries), batch_size, on_error, skipped, BLOCK_SCORES)
+        found = run_model(model, iter(entries), batch_size, on_error, skipped, BLOCK_SCORES)
         with closing(found):
             for ids, scores in found:
                 n_rows += len(ids)
@@ -214,4 +220,4 @@ def _write_scores(
         metadata[SUMMARY] = json.dumps({"n_rows": n_rows, "skipped": skipped})
 
     with closing(blocks()) as found:
-        write_score_table(target, plan.classes.names, found, plan.model.kind, metadata)
+        write_score_table(target, model.classes.names, found, model.kind, metadata)

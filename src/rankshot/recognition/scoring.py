@@ -7,7 +7,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice, repeat
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +39,6 @@ from rankshot.recognition.inputs import (
     Input,
     Model,
     Skipped,
-    fingerprint,
     join_lines,
     open_inputs,
 )
@@ -169,28 +169,27 @@ def score(
     >>> found.ids, found.scores.values.tolist()
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
-    plan = plan_scoring(model, seen, preprocessing, features=features)
-    return run_plan(plan, inputs, batch_size, on_error)
+    ready = prepare_model(model, seen, preprocessing, features=features)
+    return score_inputs(ready, inputs, batch_size, on_error)
 
 
-def run_plan(
-    plan: ScoringPlan, inputs: object, batch_size: int = BATCH, on_error: str = "stop"
+def score_inputs(
+    model: Model, inputs: object, batch_size: int = BATCH, on_error: str = "stop"
 ) -> ScoredInputs:
-    """The scores of inputs by a model that has been opened."""
+    """The scores of inputs by a model that `prepare_model` returned."""
     value_of: dict[str, Any] = {}
 
     def remember() -> Entries:
-        for one in open_inputs(inputs, plan.model.takes):
+        for one in open_inputs(inputs, model.takes):
             if isinstance(one, Input) and isinstance(one.value, (str, Path)):
                 value_of[one.id] = one.value
             yield one
 
     skipped: list[Skipped] = []
-    blocks = list(plan.run(remember(), batch_size, on_error, skipped))
+    blocks = list(run_model(model, remember(), batch_size, on_error, skipped))
     if not blocks:
         raise nothing_scored(inputs, skipped)
     [(ids, scores)] = blocks
-    has_values = all(name in value_of for name in ids)
     labels = None
     if isinstance(inputs, (str, Path)) and Path(inputs).is_dir():
         # A folder with one subfolder of images per class.
@@ -200,9 +199,9 @@ def run_plan(
         scores,
         np.array(ids, dtype=object),
         tuple(skipped),
-        plan.classes,
-        [value_of[name] for name in ids] if has_values else None,
-        plan.about,
+        model.classes,
+        [value_of[name] for name in ids] if value_of.keys() >= {*ids} else None,
+        model.about,
         labels,
     )
 
@@ -225,203 +224,159 @@ def nothing_scored(inputs: object, skipped: Sequence[Skipped]) -> InputError:
     return InputError("inputs", first.id, f"and all others were skipped: {first.reason}", name)
 
 
-# -------------------------------------------------------------------- what will be done
+# -------------------------------------------------------------------- the loop
 
 
-@dataclass
-class ScoringPlan:
-    """A model with all that it needs: `plan_scoring` has found that they fit together.
+def run_model(
+    model: Model,
+    entries: Entries,
+    batch_size: int,
+    on_error: str,
+    skipped: list[Skipped],
+    most_numbers: float = inf,
+) -> Generator[tuple[list[str], Scores], None, None]:
+    """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
 
-    Attributes
-    ----------
-    model : Model
-        The model; it takes images, texts or values.
-    classes : ClassLabels
-        The classes, in the order of its outputs.
-    has_probabilities : bool or None
-        Whether its outputs are probabilities; None before the first batch.
-    features : bool
-        Whether the scores have the features that the model has.
+    What is not scored is added to ``skipped``.
     """
+    require_whole_number("batch_size", batch_size)
+    require_choice("on_error", on_error, ON_ERROR)
+    ids: list[str] = []
+    held: list[Scores] = []
+    n_numbers = 0
+    with closing(_prepare(model, entries, batch_size)) as groups:
+        for group in groups:
+            inputs = [one for one in group if isinstance(one, Input)]
+            bad = [one for one in group if isinstance(one, Skipped)]
+            if inputs:
+                scored, scores, odd = _score(model, inputs)
+                bad += odd
+            if on_error == "stop":
+                refuse_skipped(bad)
+            skipped += bad
+            if not inputs or not scored:
+                continue
+            ids += scored
+            held.append(scores)
+            n_numbers += scores.values.size + getattr(scores.features, "size", 0)
+            if n_numbers > most_numbers:
+                yield ids, Scores.concatenate(held)
+                ids, held, n_numbers = [], [], 0
+    if ids:
+        yield ids, Scores.concatenate(held)
 
-    model: Model
-    classes: ClassLabels
-    has_probabilities: bool | None = None
-    features: bool = True
 
-    @property
-    def about(self) -> dict[str, str]:
-        """What the model takes, its name, and the preprocessing of images."""
-        about = {"takes": self.model.takes, "model": str(self.model)}
-        if self.model.takes == "images":
-            about["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
-        return about
+def _prepare(
+    model: Model, entries: Entries, size: int
+) -> Generator[list[Input | Skipped], None, None]:
+    """Yield inputs in groups of ``size``, skipped ones included; threads decode images.
 
-    @property
-    def identity(self) -> dict[str, object]:
-        """What the score of an input depends on, by names that a user knows."""
-        model = self.model
-        return {
-            "model": model.fingerprint,
-            # All digits; the text for people has four.
-            "preprocessing": repr(model.preprocessing) if model.takes == "images" else None,
-            "classes": fingerprint(self.classes.names),
-            "features": self.features,
-        }
-
-    def run(
-        self,
-        entries: Entries,
-        batch_size: int,
-        on_error: str,
-        skipped: list[Skipped],
-        most_numbers: float = inf,
-    ) -> Generator[tuple[list[str], Scores], None, None]:
-        """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
-
-        What is not scored is added to ``skipped``.
-        """
-        require_whole_number("batch_size", batch_size)
-        require_choice("on_error", on_error, ON_ERROR)
-        ids: list[str] = []
-        held: list[Scores] = []
-        n_numbers = 0
-        with closing(self._prepare(entries, batch_size)) as groups:
-            for group in groups:
-                bad = [one for one in group if isinstance(one, Skipped)]
-                inputs = [one for one in group if isinstance(one, Input)]
-                if inputs:
-                    scored, scores, odd = self._score(inputs)
-                    bad += odd
-                if on_error == "stop":
-                    refuse_skipped(bad)
-                skipped += bad
-                if not inputs or not scored:
-                    continue
-                ids += scored
-                held.append(scores)
-                n_numbers += scores.values.size + getattr(scores.features, "size", 0)
-                if n_numbers > most_numbers:
-                    yield ids, Scores.concatenate(held)
-                    ids, held, n_numbers = [], [], 0
-        if ids:
-            yield ids, Scores.concatenate(held)
-
-    def _prepare(self, entries: Entries, size: int) -> Generator[list[Input | Skipped], None, None]:
-        """Yield inputs in groups of ``size``, skipped ones included; threads decode images.
-
-        A group always begins at a multiple of ``size``: the scores of an input depend, in the last
-        digit, on the others in its batch, and should be the same after a restart.
-        """
-        if self.model.takes != "images":
-            while group := list(islice(entries, size)):
-                yield group
-            return
-        # A core is left to the model.
-        n_threads = max(1, min(4 if self.model.device == "CPU" else 16, cpu_count() - 1))
-        pending: deque[Iterator[Input | Skipped]] = deque()
-        with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
-            while True:
-                while len(pending) <= AHEAD and (group := list(islice(entries, size))):
-                    pending.append(pool.map(self._prepare_image, group))
-                if not pending:
-                    return
+    A group always begins at a multiple of ``size``: the scores of an input depend, in the last
+    digit, on the others in its batch, and should be the same after a restart.
+    """
+    groups = iter(lambda: list(islice(entries, size)), [])
+    if model.takes != "images":
+        yield from groups
+        return
+    # A core is left to the model.
+    n_threads = max(1, min(4 if model.device == "CPU" else 16, cpu_count() - 1))
+    pending: deque[Iterator[Input | Skipped]] = deque()
+    with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
+        for group in chain(groups, repeat(None, AHEAD)):
+            if group is not None:
+                pending.append(pool.map(partial(_prepare_image, model), group))
+            if pending and (group is None or len(pending) > AHEAD):
                 yield list(pending.popleft())
 
-    def _prepare_image(self, one: Input | Skipped) -> Input | Skipped:
-        """The input of the model, or the reason why an image cannot be used."""
-        if isinstance(one, Skipped):
-            return one
-        prepare: Any = self.model.prepare or self.model.preprocessing
+
+def _prepare_image(model: Model, one: Input | Skipped) -> Input | Skipped:
+    """The input of the model, or the reason why an image cannot be used."""
+    if isinstance(one, Skipped):
+        return one
+    prepare: Any = model.prepare or model.preprocessing
+    try:
+        is_file = isinstance(one.value, (str, Path))
+        return Input(one.id, prepare(read_image(one.value) if is_file else one.value))
+    except RankshotError as error:
+        return Skipped(one.id, str(error))
+    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd image
+        reason = f"cannot be prepared ({type(error).__name__}: {short_repr(error)})"
+        return Skipped(one.id, reason)
+
+
+def _score(model: Model, inputs: Sequence[Input]) -> tuple[list[str], Scores, list[Skipped]]:
+    """The ids and scores of a batch, and the inputs whose scores are not finite."""
+    batch: Any = [one.value for one in inputs]
+    output, features = _call(model, np.stack(batch) if isinstance(batch[0], np.ndarray) else batch)
+    values = _require_table(model, output, len(inputs))
+    names = model.classes.names
+    is_finite = np.abs(values) < LARGEST_SCORE
+    is_good = is_finite.all(axis=1)
+    if features is not None and (features.ndim != 2 or len(values) != features.shape[0]):
+        features = None
+    if features is not None:
+        with np.errstate(over="ignore"):
+            features = features.astype(np.float32)
+        is_good &= np.isfinite(np.asarray(features.sum(axis=1, dtype=np.float64)).ravel())
+    odd = []
+    for i in np.flatnonzero(~is_good).tolist():
+        column = int(np.argmin(is_finite[i]))
+        reason = f"the model's score is {values[i, column]} "
+        reason += f"({column_name(names, model.kind, column)})"
+        if is_finite[i].all():
+            reason = "a feature of the model is not finite"
+        odd.append(Skipped(inputs[i].id, reason))
+    values, features = values[is_good], None if features is None else features[is_good]
+    if model.has_probabilities is None and len(values):
+        model.has_probabilities = model.kind == "multiclass" and are_probabilities(values)
+    if model.has_probabilities:
         try:
-            is_file = isinstance(one.value, (str, Path))
-            return Input(one.id, prepare(read_image(one.value) if is_file else one.value))
-        except RankshotError as error:
-            return Skipped(one.id, str(error))
-        except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd image
-            reason = f"cannot be prepared ({type(error).__name__}: {short_repr(error)})"
-            return Skipped(one.id, reason)
-
-    def _score(self, inputs: Sequence[Input]) -> tuple[list[str], Scores, list[Skipped]]:
-        """The ids and scores of a batch, and the inputs whose scores are not finite."""
-        batch: Any = [one.value for one in inputs]
-        output, features = self._call(
-            np.stack(batch) if isinstance(batch[0], np.ndarray) else batch
-        )
-        values = self._require_table(output, len(inputs))
-        is_finite = np.abs(values) < LARGEST_SCORE
-        is_good = is_finite.all(axis=1)
-        if features is not None and (features.ndim != 2 or len(values) != features.shape[0]):
-            features = None
-        if features is not None:
-            with np.errstate(over="ignore"):
-                features = features.astype(np.float32)
-            is_good &= np.isfinite(np.asarray(features.sum(axis=1, dtype=np.float64)).ravel())
-        odd = []
-        for i in np.flatnonzero(~is_good).tolist():
-            column = int(np.argmin(is_finite[i]))
-            where = column_name(self.classes.names, self.model.kind, column)
-            reason = f"the model's score is {values[i, column]} ({where})"
-            if is_finite[i].all():
-                reason = "a feature of the model is not finite"
-            odd.append(Skipped(inputs[i].id, reason))
-        values, features = values[is_good], None if features is None else features[is_good]
-        if self.has_probabilities is None and len(values):
-            self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
-        if self.has_probabilities:
-            try:
-                values = Scores.from_probabilities(values, self.classes.names).columns
-            except RowError as error:
-                problem = f"returns probabilities first, but a later row is not{error.problem}"
-                hint = "let it return logits"
-                raise InputError("model", self.model.name, problem, hint=hint) from None
-        ids = [inputs[i].id for i in np.flatnonzero(is_good).tolist()]
-        scores = Scores.from_validated(values, self.classes.names, self.model.kind, features)
-        return ids, scores, odd
-
-    def _call(self, inputs: object) -> tuple[object, Any]:
-        """Return the scores of some inputs, and their features if these are wanted and known."""
-        try:
-            if self.features and self.model.run_with_features is not None:
-                return self.model.run_with_features(inputs)
-            return self.model.run(inputs), None
-        except RankshotError:
-            raise
-        except Exception as error:
-            shape = f" of shape {inputs.shape}" if isinstance(inputs, np.ndarray) else ""
-            wanted = self.model.input_shape
-            expected = "" if wanted is None else f"; it expects {wanted}"
-            problem = f"failed on a batch{shape}{expected} ({join_lines(error)})"
-            raise InputError("model", self.model.name, problem) from error
-
-    def _require_table(self, output: object, n: int) -> Floats:
-        table: NDArray[Any] = np.asarray(output)
-        if table.dtype.kind not in "fiu" or table.ndim != 2 or len(table) != n:
-            problem = f"must return a table of numbers with {n} rows"
-            what = f"{table.dtype} of shape {table.shape}"
-            raise InputError("model", what, problem, where=self.model.name)
-        self.require_n_outputs(table.shape[1])
-        single = table.dtype in (np.float16, np.float32)
-        return table.astype(np.float32 if single else np.float64, copy=False)
-
-    def require_n_outputs(self, n: int) -> None:
-        """Refuse a number of outputs that is not that of the classes."""
-        wanted = n_columns(len(self.classes.names), self.model.kind)
-        if n == wanted:
-            return
-        background = "an extra output is often a background class, which comes first:"
-        hint = f"{background} add a name for it" if n == wanted + 1 else ""
-        raise InputError("seen", wanted, f"must be the names of {n} outputs", self.model.name, hint)
+            values = Scores.from_probabilities(values, names).columns
+        except RowError as error:
+            problem = f"returns probabilities first, but a later row is not{error.problem}"
+            hint = "let it return logits"
+            raise InputError("model", model.name, problem, hint=hint) from None
+    ids = [inputs[i].id for i in np.flatnonzero(is_good).tolist()]
+    return ids, Scores.from_validated(values, names, model.kind, features), odd
 
 
-def plan_scoring(
+def _call(model: Model, inputs: object) -> tuple[object, Any]:
+    """The scores of some inputs, and their features if the model has some."""
+    try:
+        if model.run_with_features is not None:
+            return model.run_with_features(inputs)
+        return model.run(inputs), None
+    except RankshotError:
+        raise
+    except Exception as error:
+        shape = f" of shape {inputs.shape}" if isinstance(inputs, np.ndarray) else ""
+        expected = "" if model.input_shape is None else f"; it expects {model.input_shape}"
+        problem = f"failed on a batch{shape}{expected} ({join_lines(error)})"
+        raise InputError("model", model.name, problem) from error
+
+
+def _require_table(model: Model, output: object, n: int) -> Floats:
+    table: NDArray[Any] = np.asarray(output)
+    if table.dtype.kind not in "fiu" or table.ndim != 2 or len(table) != n:
+        problem = f"must return a table of numbers with {n} rows"
+        what = f"{table.dtype} of shape {table.shape}"
+        raise InputError("model", what, problem, where=model.name)
+    _require_outputs(model, table.shape[1])
+    single = table.dtype in (np.float16, np.float32)
+    return table.astype(np.float32 if single else np.float64, copy=False)
+
+
+# -------------------------------------------------------------------- the model
+
+
+def prepare_model(
     model: object,
     seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     *,
     features: bool = True,
-) -> ScoringPlan:
-    """Open a model and find that it has all it needs; the parameters are those of `score`."""
+) -> Model:
+    """A model with the names of its classes, and a preprocessing that fits; as for `score`."""
     opened = open_model(model)
     source = opened.classes if seen is None else seen
     if source is None:
@@ -438,21 +393,20 @@ def plan_scoring(
             raise InputError("preprocessing", preprocessing, "must be None for texts", opened.name)
         given = Preprocessing.read(preprocessing)
         opened = replace(opened, takes="images", preprocessing=given, prepare=None)
-    if opened.takes == "images":
+    if opened.takes == "images" and opened.prepare is None:
         opened = _fit_preprocessing(opened)
-    plan = ScoringPlan(opened, read_class_labels(source), features=features)
-    if opened.n_outputs is not None:
-        plan.require_n_outputs(opened.n_outputs)
+    run_with_features = opened.run_with_features if features else None
+    ready = replace(opened, classes=read_class_labels(source), run_with_features=run_with_features)
+    if ready.n_outputs is not None:
+        _require_outputs(ready, ready.n_outputs)
     if seen is not None and opened.classes is not None:
-        _require_order(plan.classes, opened)
-    return plan
+        _require_order(ready.classes, opened)
+    return ready
 
 
 def _fit_preprocessing(opened: Model) -> Model:
-    """Return a model for images whose preprocessing is known and fits its shape."""
+    """A model for images whose preprocessing is known and fits its shape."""
     require_pillow()
-    if opened.prepare is not None:
-        return opened
     if opened.preprocessing is None:
         raise InputError(
             "preprocessing",
@@ -468,13 +422,22 @@ def _fit_preprocessing(opened: Model) -> Model:
     return replace(opened, preprocessing=fitted)
 
 
+def _require_outputs(model: Model, n: int) -> None:
+    """Refuse a number of outputs that is not that of the classes."""
+    wanted = n_columns(len(model.classes), model.kind)
+    if n == wanted:
+        return
+    background = "an extra output is often a background class, which comes first:"
+    hint = f"{background} add a name for it" if n == wanted + 1 else ""
+    raise InputError("seen", wanted, f"must be the names of {n} outputs", model.name, hint)
+
+
 def _require_order(labels: ClassLabels, model: Model) -> None:
     """Refuse names that are those of the model in another order.
 
     A few names may seem to be at another place, because a word of one class is a synonym of
     another. So the order is another one if more names moved than stayed, or all names are there.
     """
-    assert model.classes is not None  # noqa: S101 (the caller has seen it)
     try:
         own = read_class_labels(model.classes)
     except RankshotError:

@@ -12,8 +12,9 @@ from rankshot.core.errors import NO_VALUE, InputError, count_others, suggest_nam
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.inputs import Model
 from rankshot.recognition.recognition import rank_new, read_new
-from rankshot.recognition.scoring import Classes, ScoringPlan, plan_scoring, run_plan
+from rankshot.recognition.scoring import Classes, prepare_model, score_inputs
 from rankshot.sources.named_rankings import Source
 from rankshot.zeroshot.class_rankings import as_rankings
 from rankshot.zeroshot.knowledge import Knowledge
@@ -29,8 +30,8 @@ class ZeroShot:
 
     Parameters
     ----------
-    plan : ScoringPlan
-        The model.
+    model : Model
+        What classifies inputs.
     source : source, str or list of these, optional
         What ranks labels that have no ranking.
     rankings : Rankings, optional
@@ -46,15 +47,15 @@ class ZeroShot:
 
     def __init__(
         self,
-        plan: ScoringPlan,
+        model: Model,
         source: Source | str | Sequence[Source | str] | None,
         rankings: Rankings | None,
     ) -> None:
-        self._plan, self._source, self._rankings = plan, source, rankings
+        self._model, self._source, self._rankings = model, source, rankings
         self._heads: dict[object, Predictor] = {}
 
     def __repr__(self) -> str:
-        return f"ZeroShot: {self._plan.model.name}"
+        return f"ZeroShot: {self._model.name}"
 
     def __call__(
         self,
@@ -86,7 +87,7 @@ class ZeroShot:
         head = self._find_head(labels, with_seen=with_seen)
         is_single = isinstance(inputs, (str, Path)) or not isinstance(inputs, Sequence | np.ndarray)
         given = [inputs] if is_single else list(inputs)
-        proba = np.asarray(head.predict_proba(run_plan(self._plan, given).scores))
+        proba = np.asarray(head.predict_proba(score_inputs(self._model, given).scores))
         found = []
         for one, row in zip(given, proba, strict=True):
             order = np.argsort(-row, kind="stable")
@@ -97,7 +98,7 @@ class ZeroShot:
     def _find_head(self, labels: tuple[str, ...], *, with_seen: bool) -> Predictor:
         key = labels, with_seen
         if key not in self._heads:
-            items = self._plan.classes.names
+            items = self._model.classes.names
             known = Knowledge(self._rank(labels), batch=Scores(np.zeros((0, len(items))), items))
             wanted = Settings(classes="all" if with_seen else "new", batch=False)
             self._heads[key] = known.fit(wanted)
@@ -105,10 +106,10 @@ class ZeroShot:
 
     def _rank(self, labels: tuple[str, ...]) -> Rankings:
         """Rankings of all labels: those that were given, and the source's of the others."""
-        given, classes = self._rankings, self._plan.classes
+        given, classes = self._rankings, self._model.classes
         parts = [] if given is None else [given[np.isin(given.targets.astype(str), labels)]]
         missing = tuple(name for name in labels if given is None or name not in given.target_names)
-        takes_texts = self._plan.model.takes == "texts"
+        takes_texts = self._model.takes == "texts"
         if missing and self._source is None and (given is not None or takes_texts):
             known = () if given is None else given.target_names
             rule = f"has no ranking{suggest_name(missing[0], known)}{count_others(missing)}"
@@ -156,9 +157,9 @@ def zero_shot(
     >>> zs("play a song", candidate_labels=["volume", "timer"])["labels"]
     ['volume', 'timer']
     """
-    plan = plan_scoring(model, seen, preprocessing, features=False)
+    ready = prepare_model(model, seen, preprocessing, features=False)
     given = None if rankings is None else read_new(rankings)
     if given is not None and not isinstance(given, Rankings | Mapping):
         raise InputError("rankings", NO_VALUE, "must be rankings, not names")
-    named = None if given is None else as_rankings(given, plan.classes.names)
-    return ZeroShot(plan, source, named)
+    named = None if given is None else as_rankings(given, ready.classes.names)
+    return ZeroShot(ready, source, named)
