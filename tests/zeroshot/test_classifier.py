@@ -104,11 +104,11 @@ def test_rankings_are_a_dict_rankings_a_file_or_a_data_frame(tmp_path):
 def test_seen_and_new_classes_compete():
     zs = zero_shot(LogisticRegression(max_iter=1000), classes="all").fit(X, Y)
     # The last quarter of the inputs is the reference, if it has ten.
-    assert zs.head_.budget_.n_inputs == len(Y) / 4
+    assert zs.head_.about["budget"]["n_inputs"] == len(Y) / 4
     few = np.arange(len(Y)) % 15 < 5
-    assert zs.fit(X[few], Y[few]).head_.budget_.n_inputs == 10
+    assert zs.fit(X[few], Y[few]).head_.about["budget"]["n_inputs"] == 10
     few[0] = False
-    assert zs.fit(X[few], Y[few]).head_.budget_ is None
+    assert zs.fit(X[few], Y[few]).head_.about["budget"] is None
     zs.fit(X, Y)
     assert zs.classes_.tolist() == sorted(ALL)
     assert zs.classes_[zs.seen_].tolist() == ITEMS

@@ -15,6 +15,7 @@ from scipy.special import expit, softmax
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.zeroshot import onnx_export
+from rankshot.zeroshot.together import NEVER
 from refusals import refuses
 
 
@@ -78,6 +79,17 @@ def test_seen_and_new_classes_alone_and_behind_a_network(tmp_path, options):
     for rows in (slice(None), slice(1)):
         alone = run(tmp_path / "head.onnx", **{name: x[rows] for name, x in inputs.items()})[0]
         np.testing.assert_allclose(alone, found[rows], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("threshold", "n_new"), [(NEVER, 0), (-NEVER, 50)])
+def test_budgets_that_allow_no_new_class_or_all_keep_all_digits(tmp_path, threshold, n_new):
+    both = rs.zeroshot.SeenAndNew(fitted()).fit().head_
+    both = replace(both, thresholds=np.full(len(TARGETS), threshold))
+    scores = random_scores(np.random.default_rng(3), n=50, dtype=np.float32)
+    assert np.isin(both.predict(scores), TARGETS).sum() == n_new
+    expected = both.predict_proba(scores.values.astype(np.float64))
+    np.testing.assert_allclose(both.predict_proba(scores), expected, rtol=0, atol=2e-6)
+    assert rs.export_onnx(both, tmp_path / "head.onnx") <= 2e-6
 
 
 @pytest.mark.parametrize("n_items", [2, 3, 6, 9])

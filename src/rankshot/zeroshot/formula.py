@@ -51,9 +51,10 @@ def joint_terms(
 ) -> tuple[Array, Array, Array, Array]:
     """The terms of a `JointHead`, each with one row per input.
 
-    These are the standardised scores, the log-odds of each new class against the first guess less
-    its threshold, the values that choose among the new classes, and what the first guess has in
-    each group of classes (a column for "none of these" is the last one).
+    These are the standardised scores; the log-odds of each new class against the first guess, less
+    its threshold as far as this is above the smallest one; the values that choose among the new
+    classes; and what the first guess has in each group of classes (a column for "none of these" is
+    the last one).
     """
     L = c["groups"].shape[1]
     mean = xp.mean(f, axis=1, keepdims=True)
@@ -71,7 +72,7 @@ def joint_terms(
     guess = guess + xp.take(c["first_offsets"], first, axis=0)
     by_rankings = values[:, L : 2 * L]
     shared = 0.5 * _logsumexp(by_rankings, xp) - _logsumexp(x * c["sharpness"], xp)
-    excess = values[:, :L] - guess @ c["groups"] - shared * c["ranking_shares"] - c["thresholds"]
+    excess = values[:, :L] - guess @ c["groups"] - shared * c["ranking_shares"] - c["further"]
     return x, excess, values[:, L:], guess
 
 
@@ -84,19 +85,19 @@ def joint_logits(
     """
     L = c["groups"].shape[1]
     x, excess, values, guess = joint_terms(f, features, evidence, c, xp)
-    best = xp.max(excess, axis=1, keepdims=True)
+    best = xp.max(excess, axis=1, keepdims=True) - c["threshold"]
+    # Large numbers are subtracted, not added, so that small ones keep their digits.
+    for_new, for_seen = xp.clip(best, 0.0, LARGEST), xp.clip(best, -LARGEST, 0.0)
     # The log-odds say whether an input is new; which new class, the head if it knows more.
     new = values[:, L:] / c["temperature"] if c["scores"].shape[1] > 2 * L + 1 else excess
-    new = new - xp.max(new, axis=1, keepdims=True) + xp.clip(best, -LARGEST, LARGEST)
+    new = new - xp.max(new, axis=1, keepdims=True) + for_seen
+    # "None of these" may have the place of all seen classes.
+    groups = [-for_new, new]
     if c["seen_temperature"].shape[0]:
-        seen = (x - xp.max(x, axis=1, keepdims=True)) / c["seen_temperature"]
-    else:
-        # "None of these" has the place of all seen classes.
-        seen = xp.zeros_like(best)
-    groups = [seen, new]
+        groups[0] = (x - xp.max(x, axis=1, keepdims=True)) / c["seen_temperature"] - for_new
     if c["misfit"].shape[0]:
         misfit = -xp.maximum(guess[:, -1:], xp.max(values[:, :L], axis=1, keepdims=True))
-        groups.append(xp.clip(misfit - c["misfit"], -LARGEST, LARGEST))
+        groups.append(xp.clip(misfit - c["misfit"], -LARGEST, LARGEST) - for_new)
     return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)
 
 

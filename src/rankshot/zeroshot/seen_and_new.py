@@ -218,7 +218,9 @@ class JointHead(Head):
             "first_offsets": self.first_offsets,
             "groups": self.groups,
             "ranking_shares": self.ranking_shares,
-            "thresholds": self.thresholds,
+            # A budget may allow no new class, or all: then thresholds have no digits to spare.
+            "threshold": self.thresholds.min(),
+            "further": self.thresholds - self.thresholds.min(),
             # The first by name has the largest number.
             "priority": np.argsort(np.argsort(self.seen)[::-1]) + 1.0,
             "sharpness": np.array(1 / SEEN_TEMPERATURE),
@@ -235,7 +237,8 @@ class JointHead(Head):
 
         found = self._apply(excess, scores, len(self.new.classes))
         least = self.thresholds[found.argmax(axis=1)]
-        return np.column_stack([found.max(axis=1) + least, -least])
+        more = least - self.thresholds.min()
+        return np.column_stack([found.max(axis=1) + more, -least])
 
     # ---- Other values that follow from it
 
