@@ -8,16 +8,17 @@ and by a correction of its spelling. A noun that is not there gets a mixture of 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
 
 from rankshot.core.errors import quote_names
 from rankshot.sources.labels import parse_label
@@ -73,26 +74,30 @@ class Entry:
     is_certain: bool = True
 
 
+@dataclass(frozen=True, eq=False)
 class Dictionary:
-    """Nouns with lists of classes; get one with `load_dictionary`."""
+    """Nouns with lists of classes; get one with `load_dictionary`.
 
-    def __init__(
-        self,
-        kind: str,
-        nouns: Sequence[str],
-        classes: Sequence[str],
-        lists: NDArray[np.integer],
-        synsets: Sequence[int],
-        is_whole: Sequence[bool],
-    ) -> None:
-        self.kind = kind
-        self.nouns = tuple(nouns)
-        self.classes = tuple(classes)
-        self.lists = lists
-        self.synsets = tuple(synsets)
-        """WordNet synsets, or -1 if a noun is not a thing in WordNet."""
-        self.is_whole = tuple(is_whole)
-        """Whether the synset is that of the noun, and not only of its last word."""
+    Attributes
+    ----------
+    kind : str
+        What a classifier gets: ``images`` or ``sounds``.
+    nouns, classes : tuple of str
+        The nouns, and the classes in their lists.
+    lists : ndarray of shape (nouns, raters, places)
+        The numbers of the classes, best first.
+    synsets : tuple of int
+        WordNet synsets, or -1 if a noun is not a thing in WordNet.
+    is_whole : tuple of bool
+        Whether the synset is that of the noun, and not only of its last word.
+    """
+
+    kind: str
+    nouns: tuple[str, ...]
+    classes: tuple[str, ...]
+    lists: Ints
+    synsets: tuple[int, ...]
+    is_whole: tuple[bool, ...]
 
     @property
     def source(self) -> str:
@@ -153,6 +158,11 @@ class Dictionary:
             if len(rows := labels.find_rows(name)) == 1:
                 found.setdefault(rows[0], name)
         return {name: row for row, name in found.items()}
+
+    def stack(self, entries: Iterable[Entry]) -> Floats:
+        """Return the weights of entries, of shape (entries, raters, classes)."""
+        weights = [entry.weights for entry in entries]
+        return np.reshape(weights, (len(weights), self.n_raters, len(self.classes)))
 
     # ---- Names
 
@@ -301,25 +311,16 @@ class Dictionary:
 class _Kernel:
     """Cosines of sets, such as the words of nouns, in which rare members count more."""
 
-    def __init__(self, sets: Sequence[Iterable[object]]) -> None:
-        sets = [list(dict.fromkeys(members)) for members in sets]
-        counts = Counter(member for members in sets for member in members)
-        self._column = {member: i for i, member in enumerate(counts)}
-        self._rarity = np.log(len(sets) / np.array([*counts.values()]))
-        cells = [(i, self._column[member]) for i, some in enumerate(sets) for member in some]
-        rows, columns = np.array(cells).T
-        shape = len(sets), len(counts)
-        table = csr_array((self._rarity[columns], (rows, columns)), shape=shape)
-        lengths = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
-        self._table = csr_array(diags_array(1 / np.where(lengths > 0, lengths, 1)) @ table)
+    def __init__(self, sets: Sequence[Iterable[Any]]) -> None:
+        self._counter = CountVectorizer(analyzer=list, binary=True)
+        counts = self._counter.fit_transform(sets)
+        self._rarity = np.log(len(sets) / counts.sum(axis=0))
+        self._table = normalize(counts.multiply(self._rarity).tocsr())
 
-    def compare(self, members: Iterable[object]) -> Floats:
+    def compare(self, members: Iterable[Any]) -> Floats:
         """Return the cosine of another set with each of the sets."""
-        columns = [self._column[member] for member in members if member in self._column]
-        own = np.zeros(self._table.shape[1])
-        own[columns] = self._rarity[columns]
-        length = float(np.linalg.norm(own))
-        return np.asarray(self._table @ own) / (length or 1.0)
+        own = self._counter.transform([members]).multiply(self._rarity)
+        return np.asarray((self._table @ normalize(own).T).todense()).ravel()
 
     def among(self, rows: Ints) -> Floats:
         """Return the cosines of some of the sets with one another."""
@@ -345,4 +346,4 @@ def load_dictionary(kind: str) -> Dictionary:
         lists, ids = arrays["lists"].astype(np.int64), arrays["synsets"].tolist()
         is_whole = arrays["is_whole"].tolist()
     synsets = [load_nouns().synset(f"n{number:08d}") if number else -1 for number in ids]
-    return Dictionary(kind, nouns, classes, lists, synsets, is_whole)
+    return Dictionary(kind, tuple(nouns), tuple(classes), lists, tuple(synsets), tuple(is_whole))

@@ -59,13 +59,11 @@ def parse_label(text: str) -> Label:
     """Return what a text names: an id, a sense, synonyms, or a plain name."""
     if found := WITH_ID.fullmatch(text):
         synset = found[1].lower()
-        if synset in load_imagenet() or load_nouns().has_id(synset):
+        if synset in load_imagenet() or load_nouns().find_synset(synset) is not None:
             return Label(text, synset, split_label(found[2]) if found[2] else ())
     elif is_sense(text):
-        nouns = load_nouns()
-        lemma, _, number = text.lower().rpartition(".n.")
-        if lemma in nouns and 1 <= int(number) <= len(nouns.senses(lemma)):
-            return Label(text, nouns.id(nouns.synset(text)), (text,))
+        if (sense := load_nouns().find_synset(text)) is not None:
+            return Label(text, load_nouns().id(sense), (text,))
     elif "," in text:
         return Label(text, None, split_label(text))
     return Label(text, _load_qualified().get(text), (text,))
@@ -85,8 +83,8 @@ def split_synonyms(name: str) -> list[str]:
         word, _, _ = name.lower().rpartition(".n.")
         if word:
             return [word]
-        nouns = load_nouns()
-        return nouns.words(nouns.synset(name)) if nouns.has_id(name) else [name]
+        synset = load_nouns().find_synset(name)
+        return [name] if synset is None else load_nouns().words(synset)
     words = [QUALIFIER.sub("", word.strip()) for word in name.split(",") if word.strip()]
     return words or [name]
 

@@ -138,20 +138,22 @@ class LookAlikes:
         dictionary = chosen.dictionary
         entries = chosen.find(target_names)
         found = {name: entry for name, entry in entries.items() if entry is not None}
-        scores = chosen.score([entry.weights for entry in found.values()])
+        scores = chosen.score(dictionary.stack(found.values()))
         rows: list[tuple[list[str], str, str]] = []
         for target, by_rater in zip(found, scores, strict=True):
             for rater, values in enumerate(by_rater, 1):
-                best = np.argsort(-values, kind="stable")[: LIST_LENGTH + 1]
-                order = [item_names[i] for i in best if values[i] > -np.inf]
-                if order := [name for name in order if name != target][:LIST_LENGTH]:
+                best = [i for i in np.argsort(-values, kind="stable") if values[i] > -np.inf]
+                order = [item_names[i] for i in best if item_names[i] != target][:LIST_LENGTH]
+                if order:
                     rows.append((order, target, str(rater)))
         listed = {target for _, target, _ in rows}
         notes = [entry.note for name, entry in found.items() if entry.note and name in listed]
         unknown = tuple(name for name in target_names if name not in listed)
         for name in unknown:
             reason = "is not in the dictionary, and no noun near it is"
-            if dictionary.kind == "images" and dictionary.is_abstract(name):
+            if name in found:
+                reason = "is not like any of the seen classes in the dictionary"
+            elif dictionary.kind == "images" and dictionary.is_abstract(name):
                 reason = "is not in the dictionary, and usually is not a thing"
             notes.append(f"{name!r} {reason}: {REMEDY}")
         rankings = None
@@ -169,21 +171,27 @@ class LookAlikes:
         return NamedRankings(rankings, unknown, (*notes, *chosen.notes))
 
 
+@dataclass(frozen=True)
 class ItemNames:
-    """The seen classes in a dictionary: as listed classes, or else as nouns with entries."""
+    """The seen classes in a dictionary: as listed classes, or else as nouns with entries.
 
-    def __init__(
-        self,
-        dictionary: Dictionary,
-        items: Sequence[str],
-        synsets: Mapping[str, int],
-        words: Mapping[str, str],
-    ) -> None:
-        self.dictionary = dictionary
-        self.items = items
-        self.listed = dictionary.match_classes(items)
-        self.is_direct = len(self.listed) >= DIRECT_SHARE * len(dictionary.classes)
-        self._synsets, self._words = synsets, words
+    ``synsets`` are known senses of some names, ``words`` what is looked up instead of some.
+    """
+
+    dictionary: Dictionary
+    items: tuple[str, ...]
+    synsets: Mapping[str, int]
+    words: Mapping[str, str]
+
+    @cached_property
+    def listed(self) -> dict[str, int]:
+        """The numbers of the seen classes that are listed classes."""
+        return self.dictionary.match_classes(self.items)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the lists are used as they are."""
+        return len(self.listed) >= DIRECT_SHARE * len(self.dictionary.classes)
 
     @cached_property
     def uncertain(self) -> tuple[str, ...]:
@@ -192,7 +200,7 @@ class ItemNames:
             name
             for name in self.items
             if name not in self.listed
-            and self.dictionary.find_certain(self._words.get(name, name), self._synsets.get(name))
+            and self.dictionary.find_certain(self.words.get(name, name), self.synsets.get(name))
             is None
         )
 
@@ -208,8 +216,8 @@ class ItemNames:
 
     def find(self, names: Sequence[str]) -> dict[str, Entry | None]:
         """Return the entries of names, or of the words for them."""
-        text_of = {name: self._words.get(name, name) for name in names}
-        known = {text: self._synsets[n] for n, text in text_of.items() if n in self._synsets}
+        text_of = {name: self.words.get(name, name) for name in names}
+        known = {text: self.synsets[n] for n, text in text_of.items() if n in self.synsets}
         found = self.dictionary.find(dict.fromkeys(text_of.values()), known)
         return {name: found[text] for name, text in text_of.items()}
 
@@ -230,23 +238,22 @@ class ItemNames:
             )
         return notes
 
-    def score(self, targets: Sequence[Floats]) -> list[Floats]:
-        """Return how similar each item is to each target, by rater; -inf if it is not listed."""
-        shape = (len(targets), self.dictionary.n_raters, len(self.items))
-        values = np.full(shape, -np.inf)
+    def score(self, targets: Floats) -> Floats:
+        """Return how similar each item is to each target, by rater; -inf if it is not listed.
+
+        ``targets`` has the shape (targets, raters, classes).
+        """
+        values = np.full((*targets.shape[:2], len(self.items)), -np.inf)
         unknown = set(self.unknown)
         known = [i for i, name in enumerate(self.items) if name not in unknown]
         if self.is_direct:
-            columns = [self.listed[self.items[i]] for i in known]
-            for row, weights in enumerate(targets):
-                values[row][:, known] = np.where(weights > 0, weights, -np.inf)[:, columns]
-        elif targets:
-            entries = [self.entries[self.items[i]] for i in known]
-            own = [entry.weights for entry in entries if entry is not None]
-            for rater in range(shape[1]):
-                of_targets, of_items = (
-                    self.dictionary.project(np.array([weights[rater] for weights in some]), rater)
-                    for some in (targets, own)
-                )
-                values[:, rater, known] = of_targets @ of_items.T
-        return list(values)
+            weights = targets[:, :, [self.listed[self.items[i]] for i in known]]
+            values[:, :, known] = np.where(weights > 0, weights, -np.inf)
+            return values
+        own = self.dictionary.stack(entry for entry in self.entries.values() if entry is not None)
+        for rater in range(targets.shape[1]):
+            of_targets, of_items = (
+                self.dictionary.project(some[:, rater], rater) for some in (targets, own)
+            )
+            values[:, rater, known] = of_targets @ of_items.T
+        return values

@@ -309,10 +309,11 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
             problem = f"is neither a file nor a built-in list{suggest_name(source, [IMAGENET])}"
             raise InputError("seen", source, problem, hint=f"the list is {IMAGENET!r}")
         content, where = _read_structure(path), str(path)
-    is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
-    labels = list(content) if is_ordered else []
-    if isinstance(content, Mapping) and labels:
+    labels: list[Any] = []
+    if isinstance(content, Mapping):
         labels = _list_mapping(content, where)
+    elif isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset)):
+        labels = list(content)
     if not labels:
         expected = "must be a file with one label per line, a sequence or a mapping of labels"
         raise InputError("seen", content, expected, where=where)
@@ -579,12 +580,8 @@ def choose_rehearsed(
     (('seal', 'bus'), ('tiger', 'wolf', 'tram'))
     """
     names = as_names(classes, "classes")
-    number = require_whole_number("number", number)
+    number = require_whole_number("number", number, len(names) - FEWEST_RANKED)
     seed = require_whole_number("seed", seed, least=0)
-    if number > len(names) - FEWEST_RANKED:
-        problem = f"leaves too few of {len(names)} seen classes to be ranked"
-        hint = "hold out a third of them, and at least 5 where possible"
-        raise InputError("number", number, problem, hint=hint)
     chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
     return (
         tuple(name for name in names if name in chosen),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,8 +74,7 @@ class WordVectors:
     head, if other words are unknown. If a name lists synonyms separated by commas, the first known
     one is used. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
     ``n02012849``, as the words of its synset. The similarities of other names are NaN. The table's
-    ``notes`` report every name that was looked up in another form, starting with those of which
-    only the head is known.
+    ``notes`` report every name that was looked up in another form.
 
     Parameters
     ----------
@@ -164,17 +163,16 @@ class WordVectors:
         """Return the cosines of ``targets`` with ``items``; NaN for unknown names."""
         targets, items = as_names(targets, "targets"), as_names(items)
         found = self._find_vectors(dict.fromkeys(targets + items))
-        values = cosine(*([found[name].vector for name in names] for names in (targets, items)))
-        doubtful_first = sorted(found.values(), key=lambda one: not one.is_head)
-        notes = [one.note for one in doubtful_first if one.note]
+        values = cosine(*([found[name][0] for name in names] for names in (targets, items)))
+        notes = [note for _, note in found.values() if note]
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[object]) -> Floats:
         """Return the vectors of ``names``, scaled to unit length; NaN for unknown names."""
         found = self._find_vectors(as_names(names, "names"))
-        return unit_vectors([one.vector for one in found.values()])
+        return unit_vectors([vector for vector, _ in found.values()])
 
-    def _find_vectors(self, names: Collection[str]) -> dict[str, _NameVector]:
+    def _find_vectors(self, names: Collection[str]) -> dict[str, tuple[Floats, str]]:
         words = self._lookup({word for name in names for word in _all_spellings(name)})
         shape = next((vector.shape for vector in words.values()), ())
         for word, vector in words.items():
@@ -207,17 +205,6 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
 # ---- From a name to a vector
 
 
-class _NameVector(NamedTuple):
-    """The vector of a name, NaN if unknown, and a note if it is not that of the name itself.
-
-    ``is_head`` says that only the head of the name is known.
-    """
-
-    vector: Floats
-    note: str = ""
-    is_head: bool = False
-
-
 def _spellings(name: str) -> list[str]:
     """Return a name, then its other spellings: separators exchanged, lower case, capitalized."""
     parts = _parts(name)
@@ -241,33 +228,33 @@ def _all_spellings(name: str) -> Iterable[str]:
             yield from _spellings(part)
 
 
-def _find_vector(name: str, units: Vectors) -> _NameVector:
-    """Find the vector of a name as it is, or else of its first synonym that has one.
+def _find_vector(name: str, units: Vectors) -> tuple[Floats, str]:
+    """Return the vector of a name, NaN if it is unknown, and what was used instead of the name.
 
-    For a synonym that is unknown, that is the mean of its words, or else its last word, the head.
+    It is that of the name as it is, or else of its first synonym that has one. If a synonym is
+    unknown, it is the mean of its words, or else that of its last word, the head.
     """
 
     def find(text: str) -> str | None:
         return next((spelling for spelling in _spellings(text) if spelling in units), None)
 
-    for i, text in enumerate([name, *split_synonyms(name)]):
-        whole = find(text)
-        if whole is not None:
-            note = "" if whole == name else f"{name!r} is read as {whole!r}"
-            return _NameVector(units[whole], note)
-        parts = _parts(text) if i else []
-        words = {part: find(part) for part in parts}
-        absent = [part for part, word in words.items() if word is None]
-        known = [word for part in parts if (word := words[part]) is not None]
+    if name in units:
+        return units[name], ""
+    for text in split_synonyms(name):
+        if (whole := find(text)) is not None:
+            return units[whole], f"{name!r} is read as {whole!r}"
+        parts = _parts(text)
+        words = [find(part) for part in parts]
+        known = [word for word in words if word is not None]
+        absent = [part for part, word in zip(parts, words, strict=True) if word is None]
         if len(parts) > 1 and not absent:
             mean = np.mean([units[word] for word in known], axis=0)
-            if mean.any():
-                return _NameVector(mean, f"{name!r} is the mean of {quote_names(known)}")
-        elif len(parts) > 1 and parts[-1] not in absent:
+            return mean, f"{name!r} is the mean of {quote_names(known)}"
+        if len(parts) > 1 and parts[-1] not in absent:
             note = f"{name!r} is read as its head {known[-1]!r}: {quote_names(absent)} unknown"
-            return _NameVector(units[known[-1]], note, is_head=True)
+            return units[known[-1]], note
     size = next((vector.size for vector in units.values()), 1)
-    return _NameVector(np.full(size, np.nan))
+    return np.full(size, np.nan), ""
 
 
 # ---- Files of word vectors: GloVe, word2vec, fastText

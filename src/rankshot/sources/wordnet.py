@@ -39,7 +39,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import InputError, quote_names, suggest_name
+from rankshot.core.errors import InputError, count_others, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import (
@@ -59,8 +59,6 @@ without powers, 85.5%; with either, the senses of all of CIFAR's names but one a
 DOUBT_PROBABILITY = 0.9
 """A sense that is less probable is shown with the second most probable one."""
 MAX_ROUNDS, SETTLED_CHANGE = 50, 1e-4
-UNKNOWN_SHOWN = 5
-"""How many unknown names an error message lists."""
 _NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
 """A name that a number at its end makes different from another one, such as crane 2."""
 _QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
@@ -108,10 +106,9 @@ class WordNet:
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
-            problem = f"is not a noun in WordNet{load_nouns().hint(unknown[0])}"
-            others = f"nor are {quote_names(unknown[1:], UNKNOWN_SHOWN)}; " if unknown[1:] else ""
-            hint = f"{others}pin such a name to the sense of another word"
-            raise InputError("names", unknown[0], problem, hint=hint)
+            others = f"{load_nouns().hint(unknown[0])}{count_others(unknown)}"
+            hint = "pin such a name to the sense of another word"
+            raise InputError("names", unknown[0], f"is not a noun in WordNet{others}", hint=hint)
         return found
 
     def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:

@@ -152,30 +152,27 @@ class Nouns:
 
     def synset(self, name: str) -> int:
         """Return the synset of a name such as ``leopard.n.02`` or an id such as ``n02128925``."""
-        lemma, _, number = str(name).lower().rpartition(".n.")
+        synset = self.find_synset(name)
+        if synset is None:
+            lemma = str(name).lower().rpartition(".n.")[0]
+            hint = f"{lemma!r} has {len(self.senses(lemma))} senses" if lemma in self else ""
+            rule = "must be a sense in WordNet 3.0, such as 'leopard.n.02', or an id: 'n02128925'"
+            raise InputError("sense", name, f"{rule}{self.hint(lemma)}", hint=hint)
+        return synset
+
+    def find_synset(self, name: str) -> int | None:
+        """Return the synset of a sense or an id; None if WordNet does not have it."""
         if not is_sense(name):
-            problem = (
-                "is not the name of a sense, such as 'leopard.n.02', nor an id such as 'n02128925'"
-            )
-        elif lemma not in self and lemma:
-            problem = f"names a noun that WordNet does not have{self.hint(lemma)}"
-        elif lemma and 1 <= int(number) <= len(self.senses(lemma)):
-            return self.senses(lemma)[int(number) - 1]
-        elif lemma:
-            problem = f"does not exist: {lemma!r} has {len(self.senses(lemma))} senses"
-        elif self.has_id(name):
-            return self._by_offset[int(name[1:])]
-        else:
-            problem = "is not the id of a noun in WordNet 3.0"
-        raise InputError("sense", name, problem)
+            return None
+        lemma, _, number = name.lower().rpartition(".n.")
+        if not lemma:
+            return self._by_offset.get(int(name[1:]))
+        senses = self.senses(lemma) if lemma in self else []
+        return senses[int(number) - 1] if 1 <= int(number) <= len(senses) else None
 
     def id(self, synset: int) -> str:
         """Return the id of a synset, such as ``n02128925``."""
         return f"n{self._offsets[synset]:08d}"
-
-    def has_id(self, name: str) -> bool:
-        """Return whether an id such as ``n02128925`` is that of a noun."""
-        return int(name[1:]) in self._by_offset
 
     def ancestors(self, synset: int) -> dict[int, int]:
         """Return a synset and all above it, each with the length of the shortest path to it."""
