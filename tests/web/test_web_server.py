@@ -69,14 +69,12 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, sent, n_re
         serving(monkeypatch) as address,
         socket.create_connection(address, timeout=30) as line,
     ):
-        received, begin = b"", time.monotonic()
+        received = b""
         for part in sent:
             line.sendall(part)
             if part.endswith(b"\r\n\r\n") and part.startswith(b"GET"):
                 received += line.recv(65536)
         received += receive_all(line)
-        # Far from the 5 seconds of uvicorn.
-        assert 0.4 < time.monotonic() - begin < 4
     assert received.count(b"HTTP/1.1 200") == n_replies
 
 

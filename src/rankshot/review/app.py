@@ -19,7 +19,6 @@ from rankshot.review.inputs import ShownInputs
 from rankshot.review.results import Results
 from rankshot.review.session import GoneError, Review
 from rankshot.web.guards import (
-    POLICY,
     RateLimit,
     RefusedError,
     Sent,
@@ -123,8 +122,6 @@ def create_app(
     app = create_application(
         refuse,
         limit=RateLimit(REQUESTS),
-        uncounted=("/health", "/static/", "/images/"),
-        policy=f"{POLICY}; media-src 'self'",
         kind="application/json",
         most_bytes=MOST_BYTES,
         hosts=hosts,

@@ -7,6 +7,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
@@ -30,19 +31,22 @@ MOST_FIELDS = 64
 FORM = "application/x-www-form-urlencoded"
 # What pages may load and send: only from and to their own host.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 # The headers of every response.
-_HEADERS = {
-    "x-content-type-options": "nosniff",
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
     # No other site may learn a participant's link. Our own forms keep their Origin.
-    "referrer-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "x-robots-tag": "noindex",
-}
+    (b"referrer-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-robots-tag", b"noindex"),
+]
+# Paths that do not count for the limit; all below those that end in /.
+UNCOUNTED = ("/health", "/static/", "/images/")
 CACHE = b"cache-control"
 # The key of the body in the scope of a request.
 SENT = "rankshot.sent"
@@ -78,19 +82,18 @@ Refuse = Callable[[Any, RefusedError], Response]
 """Makes the page that says why a request is refused."""
 
 
+@dataclass(frozen=True, eq=False)
 class Guard:
     """Middleware that refuses requests against its rules, and adds headers to every response.
 
     Parameters
     ----------
+    app
+        The application that answers other requests.
     refuse : callable
         Makes the page that says why a request is refused.
     limit : RateLimit
-        For all requests of an address.
-    uncounted : collection of str
-        Paths that do not count for the limit; one that ends in / stands for all below it.
-    policy : str
-        The content security policy of every response.
+        For all requests of an address, except for files.
     kind : str
         The only content type that is read. Files and other formats are never parsed.
     most_bytes : int
@@ -103,55 +106,37 @@ class Guard:
         any name.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        refuse: Refuse,
-        limit: RateLimit,
-        *,
-        uncounted: Collection[str] = ("/health",),
-        policy: str = POLICY,
-        kind: str = FORM,
-        most_bytes: int = MOST_BYTES,
-        repeated: Collection[bytes] = (),
-        hosts: Collection[str] | None = None,
-    ) -> None:
-        self._app = app
-        self._refuse = refuse
-        self._limit = limit
-        self._uncounted = uncounted
-        self._kind = kind
-        self._most = most_bytes
-        self._repeated = repeated
-        self._hosts = hosts
-        headers = {"content-security-policy": policy, **_HEADERS}
-        self._headers = [(name.encode(), text.encode()) for name, text in headers.items()]
+    app: ASGIApp
+    refuse: Refuse
+    limit: RateLimit
+    kind: str = FORM
+    most_bytes: int = MOST_BYTES
+    repeated: Collection[bytes] = ()
+    hosts: Collection[str] | None = None
 
     def _check_start(self, scope: Scope, headers: Headers) -> None:
         """Refuse a request of too many, by another name, or from a page of another site."""
-        path = scope["path"]
-        below = tuple(folder for folder in self._uncounted if folder.endswith("/"))
-        is_counted = path not in self._uncounted and not path.startswith(below)
-        if is_counted and (wait := self._limit.wait(find_address(scope))):
+        is_counted = not scope["path"].startswith(UNCOUNTED)
+        if is_counted and (wait := self.limit.wait(find_address(scope))):
             raise _make_wait_refusal(wait)
-        if self._hosts is not None and headers.get("host") not in self._hosts:
+        if self.hosts is not None and headers.get("host") not in self.hosts:
             raise RefusedError(421, "host")
         _check_origin(scope, headers)
 
     def _check_body(self, scope: Scope, headers: Headers, body: bytes) -> None:
         """Refuse a body that is too large, or of a content type that our pages do not send."""
         # Some parsers treat ; like &.
-        n_fields = 1 + body.count(b"&") + body.count(b";") if self._kind == FORM else 1
-        if len(body) > self._most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-            raise RefusedError(413, "large", bytes=self._most, fields=MOST_FIELDS)
+        n_fields = 1 + body.count(b"&") + body.count(b";") if self.kind == FORM else 1
+        if len(body) > self.most_bytes or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
+            raise RefusedError(413, "large", bytes=self.most_bytes, fields=MOST_FIELDS)
         kind = headers.get("content-type")
         if scope["method"] != "POST" or (kind is None and not body):
             return
-        if (kind or "").partition(";")[0].strip().lower() != self._kind:
+        if (kind or "").partition(";")[0].strip().lower() != self.kind:
             raise RefusedError(415, "no_form")
-        if self._kind == FORM:
+        if self.kind == FORM:
             names = [unquote_to_bytes(one.partition(b"=")[0]) for one in body.split(b"&") if one]
-            single = [name for name in names if name not in self._repeated]
+            single = [name for name in names if name not in self.repeated]
             if len(set(single)) < len(single):
                 # It is not clear which of the two is meant.
                 raise RefusedError(422, "repeated")
@@ -159,7 +144,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; if the application fails, send a page that says so."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         has_started = False
         headers = Headers(scope=scope)
@@ -167,15 +152,15 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             nonlocal has_started
             has_started = True
-            await send(self._add_headers(message))
+            await send(_add_headers(message))
 
         async def refuse(error: RefusedError) -> None:
-            page = self._refuse(HTTPConnection(scope), error)
+            page = self.refuse(HTTPConnection(scope), error)
             await page(scope, receive, send_guarded)
 
         try:
             self._check_start(scope, headers)
-            body = await _read_body(headers, receive, self._most)
+            body = await _read_body(headers, receive, self.most_bytes)
             if body is None:
                 # The client has gone. Half a form could be a different answer.
                 return
@@ -184,7 +169,7 @@ class Guard:
             # offer to send the body again.
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
             scope = {**scope, "method": method, SENT: body}
-            await self._app(scope, _replay_body(body, receive), send_guarded)
+            await self.app(scope, _replay_body(body, receive), send_guarded)
         except RefusedError as error:
             await refuse(error)
         except Exception:
@@ -193,13 +178,14 @@ class Guard:
                 await refuse(RefusedError(500, "failed"))
             raise
 
-    def _add_headers(self, message: Message) -> Message:
-        if message["type"] != "http.response.start":
-            return message
-        # The Back button and a reload must show the current state.
-        is_fresh = all(name != CACHE for name, _ in message["headers"])
-        cache = [(CACHE, b"no-store")] if is_fresh else []
-        return {**message, "headers": [*message["headers"], *self._headers, *cache]}
+
+def _add_headers(message: Message) -> Message:
+    if message["type"] != "http.response.start":
+        return message
+    # The Back button and a reload must show the current state.
+    is_fresh = all(name != CACHE for name, _ in message["headers"])
+    cache = [(CACHE, b"no-store")] if is_fresh else []
+    return {**message, "headers": [*message["headers"], *HEADERS, *cache]}
 
 
 def _make_wait_refusal(wait: float) -> RefusedError:
