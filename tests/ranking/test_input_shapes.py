@@ -152,7 +152,7 @@ SHAPES = [
     ("csv", "system 1;better;system 2\nx;1;y\n", "! a= & b= & winner="),
     ("csv", "chosen,rejected\nx,y\nz,x\n", "! a= & b= & winner="),
     ("csv", "chosen,rejected\nx,y\nz,x\n", "x>y; z>x", {"winner": "chosen", "loser": "rejected"}),
-    ("csv", "model_a,model_b,winner\nx,x,a\n", "! @row"),
+    ("csv", "model_a,model_b,winner\nx,x,a\n", "! @item x"),
     ("csv", "model_a,model_b,winner,count\nx,y,a,3\n", "3 x>y"),
     ("csv", "model_a,model_b,winner,Freq\nx,y,a,3\ny,z,tie,1\n", "3 x>y; y=z"),
     ("csv", "model_a,model_b,winner,weight\nx,y,a,30\ny,z,tie,10\n", "1.5 x>y; 0.5 y=z"),

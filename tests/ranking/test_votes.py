@@ -97,7 +97,7 @@ def test_the_winner_has_many_spellings(tmp_path, word):
     ("text", "options", "parameter", "value", "line"),
     [
         (ARENA.replace("Tie", "both"), {}, "'winner'", "both", ":5"),
-        (ARENA.replace("bee,cat", "cat,cat"), {}, "row", ANY, ":3"),
+        (ARENA.replace("bee,cat", "cat,cat"), {}, "item", "cat", ":3"),
         (ARENA.replace("0.5", "x"), {}, "'weight'", "x", ":6"),
         (ARENA.replace("0.5", "-1"), {}, "'weight'", "-1", ":6"),
         (ARENA, {"count": "weight"}, "'weight'", "0.5", ":6"),

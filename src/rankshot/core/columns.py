@@ -639,13 +639,11 @@ class RowChecks:
         self.skips = table.odd is not None
         self.kept = np.ones(n, bool)
 
-    def check(self, is_bad: NDArray[np.bool_], describe: Callable[[int], str | InputError]) -> None:
-        """Raise for the first bad row, or mark all of them; ``describe(row)`` is what is wrong."""
+    def check(self, is_bad: NDArray[np.bool_], problem: str | Callable[[int], InputError]) -> None:
+        """Raise for the first bad row, or mark all; ``problem`` is what is wrong, or returns it."""
         new = np.flatnonzero(is_bad & self.kept)
         for row in new[:PROBLEMS_SHOWN].tolist():
-            error = describe(row)
-            if isinstance(error, str):
-                error = InputError("row", NO_VALUE, f"is invalid: {error}")
+            error = problem(row) if callable(problem) else InputError("row", NO_VALUE, problem)
             error.where = self._table.where(row)
             if not self.skips:
                 raise error
@@ -654,9 +652,20 @@ class RowChecks:
 
     def check_cells(self, is_bad: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
         """Do the same for bad cells of a column; ``rule`` is what they should be."""
-        self.check(
-            is_bad, lambda row: InputError(repr(name), cells.text(row), f"is invalid: {rule}")
-        )
+        self.check(is_bad, lambda row: InputError(repr(name), cells.text(row), rule))
+
+    def check_entries(
+        self,
+        is_bad: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        describe: Callable[[int], InputError],
+    ) -> None:
+        """Do the same for entries, such as items, of which a row may have several."""
+        entries = np.flatnonzero(is_bad)
+        bad, first = np.unique(rows[entries], return_index=True)
+        entry_of = dict(zip(bad.tolist(), entries[first].tolist(), strict=True))
+        is_bad_row = np.bincount(bad, minlength=self.kept.size) > 0
+        self.check(is_bad_row, lambda row: describe(entry_of[row]))
 
     def finish(self) -> NDArray[np.int64]:
         """Warn of what was skipped, and return the rows that are left."""

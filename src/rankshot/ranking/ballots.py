@@ -8,7 +8,9 @@ which name the option that decides.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import count
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,7 +22,6 @@ from rankshot.ranking.column_meanings import Meanings, Reading, find_role
 from rankshot.ranking.construction import (
     Entries,
     Kind,
-    count_places,
     find_first,
     number_items,
     number_rows,
@@ -107,16 +108,19 @@ def read_ballots(
         listed = _take_listed(listed, layout, table, value, checks, has_missing=has_missing)
     if not item:
         is_empty = np.bincount(listed.rows, minlength=checks.kept.size) == 0
-        checks.check(is_empty, lambda _: "the ranking is empty")
+        checks.check(is_empty, "lists no item")
     if known and columns is None:
         check_known(listed.labels, listed.codes, listed.rows, known, checks)
+    listed = listed.take(checks.kept[listed.rows])
     _check_copies(listed, checks, [*labels.values()] if item else [])
     weights = read_weights(table, weight, count, checks)
     checks.finish()
     listed = listed.take(checks.kept[listed.rows])
     if not listed.rows.size:
         table.refuse(value or "ballots", "", "must not be empty in all rows")
-    names, entries, rows = _rank(listed, columns or known, table)
+    names, codes = number_items(listed.labels, listed.codes, columns or known)
+    _, first, ballots = np.unique(listed.ballots, return_index=True, return_inverse=True)
+    rows, entries = listed.rows[first], rank_entries(ballots, codes, listed.values, first.size)
     is_partial = layout == "scores" and bool(np.any(entries.sizes < len(names)))
     more: dict[str, Any] = {what: each.select(rows).expand(None) for what, each in labels.items()}
     metadata = validate_columns(
@@ -126,34 +130,19 @@ def read_ballots(
     return rankings.with_items(known) if known else rankings, meanings.finish(layout)
 
 
-def _rank(
-    listed: _Listed, items: tuple[str, ...] | None, table: Table
-) -> tuple[tuple[str, ...], Entries, NDArray[np.int64]]:
-    """Items, what each ballot lists, the least values first, and a row of each ballot."""
-    names, codes = number_items(
-        listed.labels, listed.codes, items, lambda i: table.where(int(listed.rows[i]))
-    )
-    _, first, ballots = np.unique(listed.ballots, return_index=True, return_inverse=True)
-    return names, rank_entries(ballots, codes, listed.values, first.size), listed.rows[first]
-
-
 def _check_copies(listed: _Listed, checks: RowChecks, by: list[Coded]) -> None:
     """Check that no ballot lists an item twice; ``by`` says whose ballot a row is of."""
-    some = np.flatnonzero(checks.kept[listed.rows])
-    again = np.ones(some.size, bool)
-    again[find_first(number_rows([listed.ballots[some], listed.codes[some]], some.size))] = False
-    odd = some[again]
-    item_of = dict(zip(listed.rows[odd].tolist(), listed.codes[odd].tolist(), strict=True))
-    is_bad = np.zeros(checks.kept.size, bool)
-    is_bad[[*item_of]] = True
+    again = np.ones(listed.rows.size, bool)
+    number = listed.ballots * len(listed.labels) + listed.codes
+    again[np.unique(number, return_index=True)[1]] = False
 
-    def describe(row: int) -> InputError:
-        who = f" by {quote_names([each.text(row) for each in by])}" if by else ""
+    def describe(entry: int) -> InputError:
+        who = f" by {quote_names([each.text(listed.rows[entry]) for each in by])}" if by else ""
         hint = "distinguish a rater's rankings with target=" if by else ""
         rule = f"is listed more than once{who}"
-        return InputError("item", listed.labels[item_of[row]], rule, hint=hint)
+        return InputError("item", listed.labels[listed.codes[entry]], rule, hint=hint)
 
-    checks.check(is_bad, describe)
+    checks.check_entries(again, listed.rows, describe)
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -212,11 +201,8 @@ def _read_long(
         )  # fmt: skip
     items, cells = table.read_coded(item, str(value))
     meanings.refuse_no_items(item, items.labels)
-    numbers, is_text = table.parse_numbers(cells)
-    checks.check_cells(is_text | np.isinf(numbers), str(value), cells, "expected a number")
-    checks.check(items.is_empty, lambda _: f"{item!r} is empty")
-    if layout == "places":
-        checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
+    numbers = _read_numbers(table, str(value), cells, layout, checks)
+    checks.check(items.is_empty, f"has no {item!r}")
     group = number_rows([each.codes for each in labels.values()], numbers.size)
     # Ballots are in the order in which they begin.
     begins = find_first(group)[group]
@@ -241,10 +227,11 @@ def _read_wide(
     layout = layout or _recognise(table, cells)
     meanings.used |= dict.fromkeys(cells, "place" if layout == "orders" else "item")
     if layout == "orders":
-        read_cells = _split_cells if len(cells) == 1 else _read_places
-        return read_cells(meanings, cells, is_inferred=is_inferred), layout, None
+        if len(cells) == 1:
+            return _split_cells(meanings, *cells.popitem()), layout, None
+        return _read_places(meanings, cells, is_inferred=is_inferred), layout, None
     numbers = np.column_stack(
-        [_read_item(table, name, column, layout, checks) for name, column in cells.items()]
+        [_read_numbers(table, name, column, layout, checks) for name, column in cells.items()]
     )
     if not (meanings.are_chosen or known):
         _refuse_doubtful(table, cells)
@@ -326,14 +313,8 @@ def _refuse_several(table: Table, label: str) -> NoReturn:
     )  # fmt: skip
 
 
-def _split_cells(
-    meanings: Meanings,
-    cells: dict[str, Coded],
-    *,
-    is_inferred: bool,  # noqa: ARG001
-) -> _Listed:
+def _split_cells(meanings: Meanings, name: str, column: Coded) -> _Listed:
     """Items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
-    ((name, column),) = cells.items()
     texts = [x for x in column.labels if x]
     sign = next((sign for sign in ">;" if any(sign in x for x in texts)), None)
     ambiguous = [x for x in texts if sign != ">" and any(mark in x for mark in ",|/\t")]
@@ -350,41 +331,37 @@ def _split_cells(
 
 def _list_items(columns: list[Coded], split: Callable[[str], list[list[str]]]) -> _Listed:
     """Items of the cells of columns, the best first; ``split`` returns those of a cell, in ties."""
-    number: dict[str, int] = {}
-    rows, codes, values = [], [], []
+    number: defaultdict[str, int] = defaultdict(count().__next__)
+    cells = []
     for j, column in enumerate(columns):
         # The items of each label one after another, with their places.
         ties = [split(text) if text else [] for text in column.labels]
-        sizes = np.array([sum(map(len, each)) for each in ties])
-        listed = [(x, j + k) for each in ties for k, tie in enumerate(each) for x in tie]
-        items = np.array([number.setdefault(x, len(number)) for x, _ in listed], np.int64)
-        places = np.array([place for _, place in listed], float)
-        n_listed = sizes[column.codes]
-        begins = (np.cumsum(sizes) - sizes)[column.codes]
-        gather = np.repeat(begins, n_listed) + count_places(row_starts(n_listed))
-        rows.append(np.repeat(np.arange(n_listed.size), n_listed))
-        codes.append(items[gather])
-        values.append(places[gather])
-    row = np.concatenate(rows)
-    return _Listed(row, row, np.concatenate(codes), [*number], np.concatenate(values))
+        listed = [(number[x], j + k) for each in ties for k, tie in enumerate(each) for x in tie]
+        starts = row_starts(np.array([sum(map(len, each)) for each in ties]))
+        entries = Entries(*np.array(listed, np.int32).reshape(-1, 2).T, starts)
+        cells.append(entries.take(column.codes))
+    rows = np.concatenate([each.rows for each in cells])
+    codes = np.concatenate([each.codes for each in cells])
+    places = np.concatenate([each.places for each in cells])
+    return _Listed(rows, rows, codes, [*number], places.astype(float))
 
 
-def _read_item(
+def _read_numbers(
     table: Table, name: str, cells: Coded, layout: str, checks: RowChecks
 ) -> NDArray[np.float64]:
-    """Places or scores of an item."""
+    """Places or scores in a column."""
     numbers, is_text = table.parse_numbers(cells)
     if is_text.any() and layout == "places" and _has_ordinals(cells):
         read = [parse_place(x) for x in cells.labels]
         return np.array([x[0] if x else np.nan for x in read])[cells.codes]
     rule = (
-        f"{layout} must be numbers. Use ignore={name!r} to leave out a column that is not an item, "
-        "and rater= to name the column of raters; if the cells are names in order, give "
-        "layout='orders'"
+        f"is not one of the {layout}, which are numbers. Leave out a column that is not an item "
+        f"with ignore={name!r}, name that of raters with rater=, and if the cells are names in "
+        "order, give layout='orders'"
     )
     checks.check_cells(is_text, name, cells, rule)
     if layout == "places":
-        rule = "1 is the best place, and 0 or an empty cell means that it is not listed"
+        rule = "is not a place: 1 is the best, and 0 or an empty cell means that it is not listed"
         checks.check_cells((numbers < 0) | np.isinf(numbers), name, cells, rule)
     return numbers
 

@@ -270,7 +270,10 @@ def encode_names(
 
 
 def number_items(
-    labels: list[Any], codes: NDArray[np.integer], items: Iterable[object] | None, where: Where
+    labels: list[Any],
+    codes: NDArray[np.integer],
+    items: Iterable[object] | None,
+    where: Where = describe_row,
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Items, by default those that occur, and that of each cell.
 

@@ -15,7 +15,6 @@ from rankshot.core.errors import InputError, format_count, quote_names, suggest_
 from rankshot.core.validation import require_choice
 from rankshot.ranking.column_meanings import NAMED, Meanings, Reading
 from rankshot.ranking.construction import (
-    distinct_values,
     find_first,
     number_items,
     number_rows,
@@ -112,7 +111,7 @@ class Votes:
     @property
     def categories(self) -> tuple[str, ...]:
         """The categories that occur, sorted."""
-        return distinct_values(self.rankings.targets)
+        return self.rankings.target_names
 
     def select(self, rows: NDArray[Any]) -> Votes:
         """Keep some of the votes.
@@ -245,7 +244,7 @@ def read_votes(
     read = dict(zip(wanted, table.read_coded(*wanted), strict=True))
     checks = RowChecks(table, read[first].codes.size)
     for name in (first, second):
-        checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
+        checks.check(read[name].is_empty, f"has no {name!r}")
         found.refuse_no_items(name, read[name].labels)
     labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
     number = {label: i for i, label in enumerate(labels)}
@@ -253,10 +252,11 @@ def read_votes(
         np.array([number[label] for label in read[side].labels], np.int32)[read[side].codes]
         for side in (first, second)
     ]
-    checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
+    rule = "is compared with itself"
+    checks.check(pair[0] == pair[1], lambda i: InputError("item", labels[pair[0][i]], rule))
     if found.items:
-        n = checks.kept.size
-        check_known(labels, np.concatenate(pair), np.tile(np.arange(n), 2), found.items, checks)
+        both_rows = np.tile(np.arange(checks.kept.size), 2)
+        check_known(labels, np.concatenate(pair), both_rows, found.items, checks)
     outcome = _read_outcomes(table, columns, read, pair, number, outcomes, checks)
     if id_column:
         # An id that the caller did not name may be that of a prompt.
@@ -268,7 +268,7 @@ def read_votes(
     # Without a copy if all rows are left.
     some = rows if rows.size < checks.kept.size else slice(None)
     both = np.stack(pair, axis=1)[some].ravel()
-    names, codes = number_items(labels, both, found.items, lambda i: table.where(rows[i // 2]))
+    names, codes = number_items(labels, both, found.items)
     left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
     lost = outcome[some] == SECOND
     entries = stack_pairs(
@@ -331,20 +331,19 @@ def _read_outcomes(
     outcome, is_tied = np.zeros(checks.kept.size, np.int8), np.zeros(checks.kept.size, bool)
     if marks:
         marked = np.stack([_find_ties(read[name], name, checks) for name in marks])
-        rule = f"exactly one of {quote_names(marks)} must be 1"
-        checks.check(marked.sum(axis=0) != 1, lambda _: rule)
+        checks.check(marked.sum(axis=0) != 1, f"must have 1 in one of {quote_names(marks)}")
         return np.asarray(np.argmax(marked, axis=0), np.int8)
     if tie:
         is_tied = _find_ties(read[tie], tie, checks)
     if told:
         column = read[told]
-        advice = "write 'tie' for a tie, or skip it: on_error='skip'"
-        checks.check(column.is_empty & ~is_tied, lambda _: f"{told!r} is empty: {advice}")
+        rule = f"has no {told!r}: write 'tie' for a tie, or skip it: on_error='skip'"
+        checks.check(column.is_empty & ~is_tied, rule)
         items = np.array([number.get(label, -1) for label in column.labels], np.int32)[column.codes]
         by_name = np.select([items == pair[0], items == pair[1]], [FIRST, SECOND], -1)
         readings = _list_readings(table, column, by_name, (first, second))
         outcome = _choose_reading(table, told, column, readings, how, checks.kept & ~is_tied)
-        rule = f"expected the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
+        rule = f"is not the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
         checks.check_cells((outcome < 0) & ~is_tied, told, column, rule)
     elif not tie:
         # A word for a tie among winners.
@@ -431,17 +430,14 @@ def check_known(
     checks: RowChecks,
 ) -> None:
     """Check that cells have known items: the row and the number of the label of each cell."""
-    is_known = np.array([label in {*items} for label in labels])
-    odd = np.flatnonzero(~is_known[codes])[::-1]
-    unknown = {int(rows[i]): labels[codes[i]] for i in odd}
-    is_bad = np.zeros(checks.kept.size, bool)
-    is_bad[[*unknown]] = True
+    known = {*items}
+    is_known = np.array([label in known for label in labels])
 
-    def describe(row: int) -> InputError:
-        rule = f"is not one of the items{suggest_item(unknown[row], items)}"
-        return InputError("item", unknown[row], rule)
+    def describe(entry: int) -> InputError:
+        name = labels[codes[entry]]
+        return InputError("item", name, f"is not one of the items{suggest_item(name, items)}")
 
-    checks.check(is_bad, describe)
+    checks.check_entries(~is_known[codes], rows, describe)
 
 
 def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]:
@@ -449,7 +445,7 @@ def _find_ties(column: Coded, name: str, checks: RowChecks) -> NDArray[np.bool_]
     words = {**WORDS, **dict.fromkeys(DECIDED, FIRST), **ANSWERS}
     answers = [words.get(label.lower().removesuffix(".0"), -1) for label in column.labels]
     found = np.array(answers, np.int8)[column.codes]
-    rule = f"expected the answer {quote_names(ANSWERS, 6)}"
+    rule = f"is not an answer: {quote_names(ANSWERS, 6)}"
     checks.check_cells((found < 0) & ~column.is_empty, name, column, rule)
     return np.asarray(found == TIE)
 
@@ -469,7 +465,7 @@ def read_weights(
             (column,) = table.read_coded(name)
             values = table.parse_numbers(column)[0]
             is_odd = ~((values >= 0) & (values < np.inf)) | ((name == count) & (values % 1 != 0))
-            checks.check_cells(is_odd, name, column, f"must be {rule} of 0 or more")
+            checks.check_cells(is_odd, name, column, f"is not {rule} of 0 or more")
             values = np.where(is_odd, 0.0, values)
         read.append(values)
     counts, weights = read
@@ -486,15 +482,13 @@ def _check_copies(table: Table, name: str, beside: list[NDArray[Any]], checks: R
     is_copy = ~column.is_empty & checks.kept
     is_copy[find_first(number)] = False
 
-    def describe(row: int) -> str:
-        return f"{name!r} is {column.text(row)!r}, as in an earlier row"
-
     if checks.skips:
-        checks.check(is_copy, describe)
+        checks.check_cells(is_copy, name, column, "is the id of an earlier vote")
     elif is_copy.any():
+        first = int(np.argmax(is_copy))
         warnings.warn(
             f"{format_count(int(is_copy.sum()), 'vote')} of {is_copy.size:,} have the id of an "
-            f"earlier vote, and are counted again ({table.where(int(np.argmax(is_copy)))}: "
-            f"{describe(int(np.argmax(is_copy)))}). on_error='skip' leaves them out",
+            f"earlier vote, and are counted again ({table.where(first)}: {name!r} is "
+            f"{column.text(first)!r}). on_error='skip' leaves them out",
             stacklevel=4,
         )
