@@ -83,7 +83,8 @@ def test_the_predictions_are_those_of_one_table(place, start):
             run = classify("scores", "new.rankshot", "out", reject_below=0.4, executor=executor)
     assert list_outputs().keys() == outputs_of(PARTS)
     values = {
-        name: rs.zeroshot.open_scores(place / "scores" / name).read()[1].values for name in PARTS
+        name: rs.zeroshot.open_scores(place / "scores" / name).read().scores.values
+        for name in PARTS
     }
     ids = [f"{name.rpartition('.')[0]}:{i}" for name in PARTS for i in range(len(values[name]))]
     write_scores(place / "all.parquet", np.concatenate(list(values.values())), ids=ids)

@@ -26,11 +26,17 @@ from typing import Any
 
 import numpy as np
 from joblib import cpu_count
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from rankshot.core.errors import NO_VALUE, InputError, OutputError, RankshotError, quote_names
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    OutputError,
+    RankshotError,
+    prefix_errors,
+    quote_names,
+)
 from rankshot.core.files import (
     hash_file,
     remove_leftovers,
@@ -40,9 +46,10 @@ from rankshot.core.files import (
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.ranking_files import read_rankings
+from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings
 from rankshot.zeroshot.decide import REJECTED, label_or_reject
-from rankshot.zeroshot.files.predictions import name_by_columns, open_predictions
+from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
@@ -50,8 +57,6 @@ from rankshot.zeroshot.files.score_tables import (
     PROBABILITIES,
     SCORE_TYPES,
     ScoreTable,
-    build_scores,
-    guess_score_type,
     open_scores,
 )
 from rankshot.zeroshot.knowledge import Knowledge, load_head
@@ -583,16 +588,14 @@ def _classify_part(
     """Write the predictions for one table of scores, whose ids get a prefix if they are rows."""
     prefix, path = source
     # A part of a dataset may have no rows.
-    table = open_scores(path, allow_empty=bool(prefix))
-    table = replace(table, score_type=settings["score_type"])
-    fitted = name_by_columns(_open_head(head, items, settings["head"]), table, str(head))
+    table = open_scores(path, score_type=settings["score_type"], allow_empty=bool(prefix))
+    _require_type(table, is_given=is_given)
+    fitted = _name_by_columns(_open_head(head, items, settings["head"]), table, head)
     counts: Counter[str] = Counter()
     with open_predictions(target, fitted.classes_, metadata, top=settings["top"]) as writer:
         for ids, batch in table.batches(features=fitted.inner.n_features > 0):
             rows = range(writer.n_rows, writer.n_rows + len(batch))
-            if rows.start == 0:
-                _require_type(batch.columns, table, is_given=is_given)
-            log_proba = fitted.log_proba(build_scores(batch, table, rows))
+            log_proba = fitted.log_proba(batch)
             labels = label_or_reject(log_proba, fitted.classes_, settings["reject_below"])
             counts.update(labels.tolist())
             names = (f"{prefix}{row}" for row in rows) if ids is None else ids
@@ -600,9 +603,35 @@ def _classify_part(
         metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
 
 
-def _require_type(values: NDArray[np.floating], table: ScoreTable, *, is_given: bool) -> None:
+def _name_by_columns(
+    head: LinearHead | JointHead, table: ScoreTable, origin: Path
+) -> LinearHead | JointHead:
+    """Fitted head whose seen classes are called as the columns of a table.
+
+    ``origin`` is the file of the head. Columns that are not the seen classes, and features that
+    the table lacks, are errors.
+    """
+    wanted, n_features = head.inner.n_features, table.header.n_features
+    if wanted not in {0, n_features} and table.header.n_rows != 0:
+        rule = f"has {n_features} features, and {origin} was fitted to examples with {wanted}"
+        hint = "give the scores with features of the same model (.parquet)"
+        raise InputError("scores", NO_VALUE, rule, where=str(table.path), hint=hint)
+    if not {*head.inner.seen} <= {*table.items}:
+        with prefix_errors(f"{origin} and {table.path}"):
+            head = head.rename_seen(read_class_labels(table.items).match_all(head.inner.seen))
+    missing = sorted({*head.inner.seen} - {*table.items})
+    unknown = sorted({*table.items} - {*head.inner.seen})
+    if missing or unknown:
+        told = [f"it has no column {quote_names(missing)}"] if missing else []
+        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
+        rule = f"needs the seen classes that {origin} was fitted for: {', '.join(told)}"
+        raise InputError("scores", NO_VALUE, rule, where=str(table.path))
+    return head
+
+
+def _require_type(table: ScoreTable, *, is_given: bool) -> None:
     """Refuse a part whose first scores look like another type than that of the job."""
-    found, wanted = guess_score_type(values, table), table.score_type
+    found, wanted = table.guess_type(), table.score_type
     is_odd = not is_given and {found, wanted} == {LOGITS, PROBABILITIES}
     if is_odd or found == ONE_VS_ONE != wanted:
         rule = f"is what the scores look like, and {wanted} are expected"
@@ -615,7 +644,6 @@ def _guess_score_type(parts: Sequence[Part]) -> str:
     for part in parts:
         # A bad part is named when its turn comes.
         with suppress(RankshotError):
-            table = open_scores(part.source, allow_empty=True)
-            if (first := next(table.batches(), None)) is not None:
-                return guess_score_type(first[1].columns, table)
+            if found := open_scores(part.source, allow_empty=True).guess_type():
+                return found
     return LOGITS

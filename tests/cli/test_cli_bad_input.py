@@ -31,7 +31,7 @@ RECOGNISE = "recognise scores.csv --rankings rankings.jsonl -o out.csv"
         (f"{RECOGNISE} --new cat", "--new"),
         (f"{RECOGNISE} --batch both", "--batch"),
         (f"{RECOGNISE} --sources x", "--source"),
-        ("rank --seen truth.csv -o r.jsonl", "--new"),
+        ("rank --seen scores.csv -o r.jsonl", "--new"),
         ("rank --seen imagenet-1k --new okapi", "--output"),
         ("rank --seen imagenet-1k --new tench -o r.jsonl", "tench"),
         ("rank --seen imagenet-1k --new okapi --source wordnett -o r.jsonl", "wordnett"),

@@ -1,15 +1,11 @@
 """Checks of numbers, options and names; how messages quote values; progress."""
 
-import pickle
-
 import numpy as np
 import pytest
 
-import rankshot as rs
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
     RankshotError,
-    RowError,
     format_count,
     quote_names,
     short_repr,
@@ -117,14 +113,3 @@ def test_blocks_cover_all_rows_once(n, per_row, cells):
 
 
 # ---- Errors and progress
-
-
-def test_a_row_is_numbered():
-    with pytest.raises(RowError, match=r"^row 1, column 'b': 1\.5 is not a probability$") as caught:
-        rs.Scores.from_probabilities([[0.5, 0.5], [0.1, 1.5]], ["a", "b"])
-    assert caught.value.row == 1
-    with pytest.raises(RowError, match=r"^row 0: .* not 1\.5\. Pass kind=") as caught:
-        rs.Scores.from_probabilities([[0.5, 1.0]], ["a", "b"])
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert (str(again), again.problem, again.row) == (str(caught.value), caught.value.problem, 0)
-    assert isinstance(again, rs.RankshotError)

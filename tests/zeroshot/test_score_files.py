@@ -60,9 +60,9 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
     for batch_rows in (7, None):
         table = open_scores(path, batch_rows)
         n_rows = None if ending == ".csv" else 100
-        assert table.header[:5] == (ITEMS, "multiclass", True, 0, n_rows)
+        assert table.header[:5] == (ITEMS, "multiclass", ("id",), 0, n_rows)
         ids, read = whole(table)
-        assert ids == names == table.read()[0]
+        assert ids == names == table.read().ids.tolist()
         assert all(type(name) is str for name in ids)
         assert read.dtype == np.float64
         np.testing.assert_array_equal(read, values)
@@ -73,7 +73,7 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
 def test_without_ids(tmp_path, ending):
     """Large scores keep their digits."""
     table = open_scores(str(save(tmp_path / f"s{ending}", [[1.7e14, 1.7e14, -1.0]])))
-    assert not table.header.has_ids
+    assert table.header.texts == ()
     ((ids, scores),) = table.batches()
     assert ids is None
     np.testing.assert_array_equal(scores.values, [[1.7e14, 1.7e14, -1.0]])

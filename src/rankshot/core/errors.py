@@ -131,33 +131,6 @@ class OutputError(RankshotError):
     """A file cannot be written, and trying again would not help."""
 
 
-class RowError(RankshotError):
-    """One row of a table is wrong.
-
-    A caller that passes part of a larger table can replace the row number by that in the whole
-    table.
-
-    Attributes
-    ----------
-    problem : str
-        What is wrong; it follows the number of the row.
-    row : int
-        The row, counted from 0.
-    advice : str
-        What the caller can do about it.
-    """
-
-    # A copy of an exception, as from another process, is made from its message alone.
-    def __init__(self, problem: str, row: int = 0, advice: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.row = row
-        self.advice = advice
-
-    def __str__(self) -> str:
-        return f"row {self.row}{self.problem}{self.advice}"
-
-
 @contextmanager
 def prefix_errors(*where: object) -> Iterator[None]:
     """Put files, or other places, before the message of a `RankshotError` in the block."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
@@ -263,13 +263,13 @@ def open_run(folder: str | Path) -> Run:
     changed = [name for name, digest in hashes.items() if hash_file(folder / name) != digest]
     files = {Path(name).stem: folder / name for name in hashes if not name.endswith(LABELS)}
     score_type = "one-vs-rest-logits" if about["kind"] == "one-vs-rest" else LOGITS
-    ids, scores = _read_scores(files[SCORES], score_type)
+    scores, ids, _ = open_scores(files[SCORES], score_type=score_type).read()
     if EVIDENCE in files:
-        evidence = _read_scores(files[EVIDENCE], LOGITS)[1]
+        evidence = open_scores(files[EVIDENCE]).read().scores
         scores = scores.with_blocks(features=scores.features, evidence=evidence)
     pairs: dict[str, Any] = {
         name: (
-            _read_scores(files[name], score_type)[1],
+            open_scores(files[name], score_type=score_type).read().scores,
             _read_labels(folder / f"{name}{LABELS}"),
         )
         for name in (REFERENCE, EXAMPLES)
@@ -278,7 +278,7 @@ def open_run(folder: str | Path) -> Run:
     seen = tuple(about["seen"])
     rankings = read_rankings(folder / RANKINGS, seen)
     predicted, head = read_predictions(folder / PREDICTIONS), load_head(folder / HEAD)
-    if [*predicted.targets] != head.classes_.tolist() or len(predicted) != len(ids):
+    if [*predicted.targets] != head.classes_.tolist() or len(predicted) != len(scores):
         rule = "has other inputs or classes than the run"
         raise InputError("folder", str(folder / PREDICTIONS), rule, hint=AGAIN)
     return Run(
@@ -314,10 +314,6 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         if not isinstance(content.get(name), kind):
             raise InputError("folder", str(path), f"is damaged: {name!r} is missing", hint=AGAIN)
     return {"forecast": None, "kind": "multiclass", **content}
-
-
-def _read_scores(path: Path, score_type: str) -> tuple[list[str], Scores]:
-    return replace(open_scores(path), score_type=score_type).read()
 
 
 def _read_labels(path: Path) -> NDArray[np.str_] | None:

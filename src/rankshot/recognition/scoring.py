@@ -22,7 +22,6 @@ from rankshot.core.errors import (
     NO_VALUE,
     InputError,
     RankshotError,
-    RowError,
     format_count,
     format_share,
     short_repr,
@@ -50,8 +49,8 @@ from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,
     are_probabilities,
-    column_name,
     n_columns,
+    name_columns,
 )
 
 BATCH = 16
@@ -321,8 +320,8 @@ def _score(model: Model, inputs: Sequence[Input]) -> tuple[list[str], Scores, li
     odd = []
     for i in np.flatnonzero(~is_good).tolist():
         column = int(np.argmin(is_finite[i]))
-        reason = f"the model's score is {values[i, column]} "
-        reason += f"({column_name(names, model.kind, column)})"
+        name = name_columns(names, model.kind)[column]
+        reason = f"the model's score is {values[i, column]} (column {name!r})"
         if is_finite[i].all():
             reason = "a feature of the model is not finite"
         odd.append(Skipped(inputs[i].id, reason))
@@ -332,8 +331,8 @@ def _score(model: Model, inputs: Sequence[Input]) -> tuple[list[str], Scores, li
     if model.has_probabilities:
         try:
             values = Scores.from_probabilities(values, names).columns
-        except RowError as error:
-            problem = f"returns probabilities first, but a later row is not{error.problem}"
+        except InputError as error:
+            problem = f"returns probabilities first, but not in a later row ({error})"
             hint = "let it return logits"
             raise InputError("model", model.name, problem, hint=hint) from None
     ids = [inputs[i].id for i in np.flatnonzero(is_good).tolist()]

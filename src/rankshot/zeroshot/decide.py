@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.arrays import Array, Library, numpy_dtype, other_library, to_numpy
-from rankshot.core.errors import RowError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_whole_number
 
 Floats = NDArray[np.floating]
@@ -60,7 +60,8 @@ def most_probable(log_proba: Array) -> NDArray[np.intp]:
         # Scores on other devices have not been checked.
         best = to_numpy(xp.where(xp.isnan(xp.max(log_proba, axis=1)), -1, best))
         if (best < 0).any():
-            raise RowError(": the scores are not finite", int(np.argmax(best < 0)))
+            where = f"row {np.argmax(best < 0)}"
+            raise InputError("scores", NO_VALUE, "are not finite", where=where)
     return np.asarray(best)
 
 

@@ -6,9 +6,10 @@ Everything below this door sees one column per seen class, on a logarithmic scal
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,7 +24,8 @@ from rankshot.core.arrays import (
     row_blocks,
     to_library,
 )
-from rankshot.core.errors import NO_VALUE, InputError, RowError, quote_names, suggest_name
+from rankshot.core.columns import NumberCheck
+from rankshot.core.errors import NO_VALUE, InputError, quote_names, suggest_name
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import as_names, require_choice
 
@@ -40,6 +42,7 @@ TIED_SCORES = 1e-5
 """Standardised scores that differ by less are equal: then both classes are predicted by half."""
 LARGEST_SCORE = 1e15
 """Larger scores are refused: their squares overflow in single precision."""
+FINITE = NumberCheck("scores must be finite numbers", LARGEST_SCORE)
 SUM_TOLERANCE = 0.02
 """How far the sum of the probabilities of a row may be from one: tables are rounded, half precision
 has three digits, and fastText returns probabilities such as 1.0001."""
@@ -99,7 +102,7 @@ class Scores:
         table = as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
         if other_library(table) is None:
-            refuse_infinite(table, names, kind)
+            FINITE.refuse_first(table, "row {}".format, lambda j: name_columns(names, kind)[j])
         self.__dict__.update(
             columns=table,
             items=names,
@@ -211,7 +214,7 @@ class Scores:
         scores = cls(proba, items, kind)
         p = scores.columns
         if (xp := other_library(p)) is None:
-            _require_probabilities(p, scores.items, kind)
+            require_probabilities(p, scores.items, kind)
             xp = np
         values = log_probabilities(p, kind, xp)
         return cls.from_validated(values, scores.items, kind)
@@ -281,23 +284,28 @@ class Scores:
         return self.evidence.select(classes).values
 
 
-def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> None:
-    """Raise a `RowError` for the first row that has no probabilities of this kind."""
+def require_probabilities(
+    p: Floats, items: Sequence[str], kind: Kind, where: Callable[[int], str] = "row {}".format
+) -> None:
+    """Raise for the first row that has no probabilities of this kind; ``where`` describes it."""
     largest = 1 + SUM_TOLERANCE if kind == "multiclass" else 1
-    outside = (p < 0) | (p > largest)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        name = column_name(items, kind, column)
-        raise RowError(f", {name}: {p[row, column]} is not a probability", int(row))
-    total = p.sum(axis=1, dtype=np.float64) if kind == "multiclass" else np.ones(len(p))
-    off = np.abs(total - 1) > SUM_TOLERANCE
-    if off.any():
+    if (outside := (p < 0) | (p > largest)).any():
+        row, column = np.argwhere(outside)[0].tolist()
+        name = repr(name_columns(items, kind)[column])
+        raise InputError(name, float(p[row, column]), "is not a probability", where=where(row))
+    if kind != "multiclass":
+        return
+    total = p.sum(axis=1, dtype=np.float64)
+    if (off := np.abs(total - 1) > SUM_TOLERANCE).any():
         row = int(np.argmax(off))
-        raise RowError(
-            f": multiclass probabilities must add up to one, not {total[row]:.3g}",
-            row,
-            ". Pass kind='one-vs-rest' if each class has its own binary classifier; if some "
-            "classes were left out, divide each row by its sum",
+        raise InputError(
+            "probabilities",
+            round(float(total[row]), 3),
+            "must add up to one",
+            where=where(row),
+            hint="if they were rounded, write more digits; if some classes were left out, divide "
+            "each row by its sum; if each class has its own binary classifier, they are "
+            "one-vs-rest",
         )
 
 
@@ -339,24 +347,9 @@ def require_columns(shape: tuple[int, ...], n_items: int, kind: Kind) -> None:
         )
 
 
-def refuse_infinite(values: Floats, items: tuple[str, ...], kind: Kind) -> None:
-    """Raise a `RowError` for the first score that is not finite, or too large to be squared."""
-    # The extremes are NaN if any score is NaN, and need no temporary array of the same size.
-    if not values.size or (values.max() < LARGEST_SCORE and values.min() > -LARGEST_SCORE):
-        return
-    row, column = np.argwhere(~(np.abs(values) < LARGEST_SCORE))[0]
-    value = values[row, column]
-    rule = f"less than {LARGEST_SCORE:g} in absolute value" if np.isfinite(value) else "finite"
-    where = column_name(items, kind, column)
-    raise RowError(f", {where}: the score is {value}; scores must be {rule}", int(row))
-
-
-def column_name(items: tuple[str, ...], kind: Kind, column: int) -> str:
-    """A description of a column of scores, for error messages."""
-    if kind != "one-vs-one":
-        return f"column {items[column]!r}"
-    first, second = np.triu_indices(len(items), 1)
-    return f"column {items[first[column]]!r} against {items[second[column]]!r}"
+def name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
+    """The names of the columns of scores: classes, or pairs of them."""
+    return [" | ".join(pair) for pair in combinations(items, 2)] if kind == "one-vs-one" else items
 
 
 def n_columns(n_items: int, kind: Kind) -> int:

@@ -31,12 +31,8 @@ from rankshot.core.tables import (
     open_writer,
 )
 from rankshot.core.validation import as_names, require_whole_number
-from rankshot.sources.names import read_class_labels
-from rankshot.zeroshot.decide import REJECTED, most_probable
-from rankshot.zeroshot.files.score_tables import ScoreTable
-from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.decide import REJECTED
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
-from rankshot.zeroshot.seen_and_new import JointHead
 
 PROBABILITY = "probability"
 RULE = NumberCheck(
@@ -189,33 +185,27 @@ class PredictionWriter:
         table = np.asarray(proba)
         if table.dtype != np.float32:
             table = table.astype(np.float64)
-        numbers = map(str, range(self.n_rows, self.n_rows + len(table)))
-        names = [str(name) for name in (numbers if ids is None else ids)]
-        given = [str(label) for label in labels]
-        if table.shape != (len(names), len(self.targets)) or len(given) != len(names):
-            shape = (len(names), len(self.targets))
-            rule = f"must have the shape {shape}, with as many labels ({len(given)})"
+        names = range(self.n_rows, self.n_rows + len(table)) if ids is None else ids
+        texts, chosen = list(map(str, names)), list(map(str, labels))
+        if table.shape != (len(texts), len(self.targets)) or len(chosen) != len(texts):
+            shape = (len(texts), len(self.targets))
+            rule = f"must have the shape {shape}, with as many labels ({len(chosen)})"
             raise InputError("proba", table.shape, rule)
         RULE.refuse_first(table, lambda row: f"row {self.n_rows + row}", self.targets.__getitem__)
-        codes = np.array([self._code.get(label, -1) for label in given], np.intp)
-        if (codes < 0).any():
-            rejected = (codes < 0) & np.array([label == REJECTED for label in given])
-            codes[rejected] = most_probable(table[rejected])
-            if (codes < 0).any():
-                row = int(np.argmax(codes < 0))
-                rule = f"is not one of the classes{suggest_name(given[row], self.targets)}"
-                raise InputError("label", given[row], rule, where=f"row {self.n_rows + row}")
-        rows = np.arange(len(table))
-        chosen = table[rows, codes]
+        codes = np.array([self._code.get(label, -1) for label in chosen], np.intp)
+        for row in np.flatnonzero(codes < 0).tolist():
+            if chosen[row] != REJECTED:
+                rule = f"is not one of the classes{suggest_name(chosen[row], self.targets)}"
+                raise InputError("label", chosen[row], rule, where=f"row {self.n_rows + row}")
+        rows, codes = np.arange(len(table)), np.where(codes < 0, table.argmax(axis=1), codes)
         if self._top is None:
-            self._put([names, given], np.column_stack([chosen, table]))
+            self._put([texts, chosen], np.column_stack([table[rows, codes], table]))
         else:
-            rest = table.copy()
-            rest[rows, codes] = -1
-            others = np.argsort(-rest, axis=1, kind="stable")[:, : self._top - 1]
-            labels = np.array(self.targets, object)[others]
-            found = np.take_along_axis(table, others, axis=1)
-            self._put([names, given, *labels.T.tolist()], np.column_stack([chosen, found]))
+            ranked = table.copy()
+            ranked[rows, codes] = np.inf
+            best = np.argsort(-ranked, axis=1, kind="stable")[:, : self._top]
+            others = np.array(self.targets, object)[best[:, 1:]].T.tolist()
+            self._put([texts, chosen, *others], np.take_along_axis(table, best, axis=1))
         self.n_rows += len(table)
 
 
@@ -269,29 +259,3 @@ def read_truth(
         rule = f"is an input without a label ({len(missing)} of {len(ids)} have none)"
         table.refuse("label", missing[0], rule)
     return as_text_array(labels)
-
-
-def name_by_columns(
-    head: LinearHead | JointHead, table: ScoreTable, origin: str | Path
-) -> LinearHead | JointHead:
-    """Fitted head whose seen classes are called as the columns of a table.
-
-    ``origin`` is the file of the head. Columns that are not the seen classes, and features that
-    the table lacks, are errors.
-    """
-    wanted, n_features = head.inner.n_features, table.header.n_features
-    if wanted not in {0, n_features} and table.header.n_rows != 0:
-        rule = f"has {n_features} features, and {origin} was fitted to examples with {wanted}"
-        hint = "give the scores with features of the same model (.parquet)"
-        raise InputError("scores", NO_VALUE, rule, where=str(table.path), hint=hint)
-    if not {*head.inner.seen} <= {*table.items}:
-        with prefix_errors(f"{origin} and {table.path}"):
-            head = head.rename_seen(read_class_labels(table.items).match_all(head.inner.seen))
-    missing = sorted({*head.inner.seen} - {*table.items})
-    unknown = sorted({*table.items} - {*head.inner.seen})
-    if missing or unknown:
-        told = [f"it has no column {quote_names(missing)}"] if missing else []
-        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
-        rule = f"needs the seen classes that {origin} was fitted for: {', '.join(told)}"
-        raise InputError("scores", NO_VALUE, rule, where=str(table.path))
-    return head

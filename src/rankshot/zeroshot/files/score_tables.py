@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from array import array
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -23,15 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.arrays import other_library
-from rankshot.core.columns import BATCH_CELLS, NumberCheck, Table, open_table, read_batches
-from rankshot.core.errors import (
-    NO_VALUE,
-    InputError,
-    RankshotError,
-    RowError,
-    prefix_errors,
-    quote_names,
-)
+from rankshot.core.columns import BATCH_CELLS, NumberCheck, Table, read_batches
+from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, quote_names
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     FEATURES,
@@ -46,14 +36,17 @@ from rankshot.core.tables import (
     open_parquet,
     open_writer,
 )
-from rankshot.core.validation import as_names, require_whole_number
+from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Kind,
     Scores,
     are_probabilities,
     as_floats,
+    log_probabilities,
     n_columns,
+    name_columns,
+    require_probabilities,
     warn_of_probabilities,
 )
 
@@ -68,7 +61,7 @@ KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 CLASS = "class "
 """What precedes the name of a class, in tables that we write, if another column has that name."""
-RESERVED = re.compile(f"({CLASS})*({ID}|{FEATURES})")
+RESERVED = re.compile(f"({CLASS})*({ID}|{LABEL}|{FEATURES})")
 RULE = NumberCheck(
     "scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE
 )
@@ -80,82 +73,120 @@ Block = tuple[Sequence[str], Scores]
 class Header(NamedTuple):
     """What is known of a table before its rows are read.
 
-    ``n_features`` is 0 if there are none, as in CSV, and ``n_rows`` None for CSV, where it is only
-    known at the end. ``columns`` are those of scores, by their names in the file.
+    ``texts`` are those of the columns id and label that it has. ``n_features`` is 0 if there are
+    none, as in CSV, and ``n_rows`` None for CSV, where it is only known at the end. ``columns`` are
+    those of scores, by their names in the file.
     """
 
     items: tuple[str, ...]
     kind: Kind
-    has_ids: bool
+    texts: tuple[str, ...]
     n_features: int
     n_rows: int | None
     columns: Sequence[str]
+
+
+class LabelledScores(NamedTuple):
+    """The scores of a table, and its columns id and label; None for those that it lacks."""
+
+    scores: Scores
+    ids: NDArray[np.object_] | None = None
+    labels: NDArray[np.str_] | None = None
 
 
 @dataclass(frozen=True)
 class ScoreTable:
     """A file of scores, or a folder of ``parts``, of which only the headers have been read.
 
-    ``score_type`` says what the numbers are; auto, if this is not known yet.
+    ``score_type`` says what the numbers are.
     """
 
     path: Path
     parts: tuple[Path, ...]
     header: Header
     batch_rows: int
-    score_type: str = AUTO
+    score_type: str
 
     @property
     def items(self) -> tuple[str, ...]:
         """The seen classes."""
         return self.header.items
 
-    def read(self) -> tuple[list[str], Scores]:
-        """All ids, or row numbers in a table without ids, and all scores with features."""
-        names: list[str] = []
-        batches = []
-        for ids, raw in self.batches(features=True):
-            rows = range(len(names), len(names) + len(raw))
-            names.extend(map(str, rows) if ids is None else ids)
-            batches.append(build_scores(raw, self, rows))
-        return names, Scores.concatenate(batches)
+    def guess_type(self) -> str | None:
+        """The type that the first rows look like; None if there are none."""
+        first = next(replace(self, score_type=LOGITS).batches(), None)
+        if first is None or self.header.kind == ONE_VS_ONE:
+            return None if first is None else ONE_VS_ONE
+        values = first[1].columns
+        if are_probabilities(values, 100):
+            rule = "look like percentages: divide them by 100, or give the score type logits"
+            raise InputError("scores", NO_VALUE, rule, where=str(self.path))
+        return PROBABILITIES if are_probabilities(values) else LOGITS
+
+    def read(self) -> LabelledScores:
+        """All scores with features; their ids, or else the numbers of the rows; and the labels."""
+        names, scores = zip(*self.batches(features=True), strict=True)
+        whole, labels = Scores.concatenate(scores), None
+        ids = np.arange(len(whole)).astype(str).astype(object)
+        if ID in self.header.texts:
+            ids = np.concatenate(names)
+        if LABEL in self.header.texts:
+            rows = [part.read_texts(LABEL)[0] for part in self._read_parts([LABEL])]
+            labels = np.array([name.strip() for some in rows for name in some])
+        return LabelledScores(whole, ids, labels)
 
     def batches(
         self, *, features: bool = False
     ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
 
-        Every call reads the file again. The scores have features if these are wanted, and if the
-        table has some.
+        Every call reads the file again. The scores are on a logarithmic scale. They have features
+        if these are wanted, and if the table has some.
 
         Raises
         ------
-        RankshotError
+        InputError
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
-            not a finite number; or ids that occur more than once, after the last row.
+            not a finite number; or an id that occurs more than once, after the last row.
         """
-        items, kind, has_ids, n_features, _, columns = self.header
-        hashes = array("q")
-        for batch in self._read_tables(features=features and n_features > 0):
-            ids = as_text_array(batch.require_texts(ID)) if has_ids else None
-            lists = None
-            if features and n_features:
-                lists = as_floats(batch.read_lists(FEATURES, FEATURE_RULE))
-            values = batch.read_numbers(columns, RULE)
+        items, _, texts, n_features, _, columns = self.header
+        score_type = self.score_type
+        if score_type == AUTO:
+            score_type = self.guess_type() or LOGITS
+        kind, has_features = self._find_kind(score_type), features and n_features > 0
+        names = [*[ID][: ID in texts], *columns, *[FEATURES][:has_features]]
+        hashes = [np.zeros(0, np.int64)]
+        for part in self._read_parts(names):
+            ids = lists = None
+            values = part.read_numbers(columns, RULE)
+            if score_type.endswith(PROBABILITIES):
+                require_probabilities(values, items, kind, part.where)
+                values = log_probabilities(values, kind, np)
+            if ID in texts:
+                ids = as_text_array(part.require_texts(ID))
+                # Hashes of 8 bytes need less memory than all ids.
+                hashes.append(np.fromiter(map(hash, ids), np.int64))
+            if has_features:
+                lists = as_floats(part.read_lists(FEATURES, FEATURE_RULE))
             yield ids, Scores.from_validated(values, items, kind, lists)
-            hashes.extend(map(hash, () if ids is None else ids))
-        # Hashes of 8 bytes need less memory than all ids.
-        found = np.sort(np.frombuffer(hashes, np.int64)) if hashes else np.empty(0)
-        if (found[1:] == found[:-1]).any():
-            seen: set[str] = set()
-            for batch in self._read_tables(features=False):
-                for row, name in enumerate(batch.require_texts(ID)):
-                    if name in seen:
-                        batch.refuse("id", name, "occurs more than once", row)
-                    seen.add(name)
+        found = np.sort(np.concatenate(hashes))
+        if repeated := {*found[1:][found[1:] == found[:-1]].tolist()}:
+            for part in self._read_parts([ID]):
+                for row, name in enumerate(part.require_texts(ID)):
+                    if hash(name) in repeated:
+                        part.refuse("id", name, "occurs more than once", row)
 
-    def _read_tables(self, *, features: bool) -> Iterator[Table]:
-        columns = [*[ID][: self.header.has_ids], *self.header.columns, *[FEATURES][:features]]
+    def _find_kind(self, score_type: str) -> Kind:
+        kind = self.header.kind
+        if score_type == ONE_VS_ONE != kind or score_type.startswith("one-vs-rest"):
+            if ONE_VS_ONE in {kind, score_type}:
+                columns = "pair of classes" if kind == ONE_VS_ONE else "class"
+                rule = f"does not match one column per {columns}"
+                raise InputError("score_type", score_type, rule, where=str(self.path))
+            kind = "one-vs-rest"
+        return kind
+
+    def _read_parts(self, columns: Sequence[str]) -> Iterator[Table]:
         for path in self.parts:
             yield from read_batches(path, columns, self.batch_rows)
 
@@ -164,8 +195,8 @@ def open_scores(
     path: str | Path,
     batch_rows: int | None = None,
     *,
+    score_type: str = LOGITS,
     allow_empty: bool = False,
-    labelled: bool = False,
 ) -> ScoreTable:
     r"""Open a table of a classifier's scores: CSV or Parquet.
 
@@ -175,16 +206,17 @@ def open_scores(
     ----------
     path : str or Path
         CSV and Parquet have one column per seen class, named by it (``class id`` for a class that
-        is called ``id``), and optionally a column ``id``. A folder of Parquet parts is read as one
-        table. Features, by which labelled examples are compared, are a column ``features`` of lists
-        of numbers in Parquet; CSV has none. Parquet files that `rankshot.recognition.write_scores`
-        wrote may be one-vs-one.
+        is called ``id``), and optionally the columns ``id`` and ``label``, which are texts. A
+        folder of Parquet parts is read as one table. Features, by which labelled examples are
+        compared, are a column ``features`` of lists of numbers in Parquet; CSV has none. Parquet
+        files that `rankshot.recognition.write_scores` wrote may be one-vs-one.
     batch_rows : int, optional
         The maximum number of rows in a batch. By default, a batch has about a million scores.
+    score_type : str
+        What the numbers are: ``"logits"``, ``"probabilities"``, ``"one-vs-rest-logits"``,
+        ``"one-vs-rest-probabilities"``, ``"one-vs-one"``, or ``"auto"``: the first rows tell.
     allow_empty : bool
-        Accept a Parquet file without rows: a part of a dataset may have none.
-    labelled : bool
-        Whether a column ``label`` has names, and is not a class.
+        Accept a table without rows: a part of a dataset may have none.
 
     Examples
     --------
@@ -199,21 +231,23 @@ def open_scores(
     ('leopard', 'bus') ['x1' 'x2'] [[2.5, -1.0], [0.0, 0.001]]
     """
     path = Path(path)
+    require_choice("score_type", score_type, SCORE_TYPES)
     if batch_rows is not None:
         batch_rows = require_whole_number("batch_rows", batch_rows)
     parts = _list_parts(path)
-    headers = [_read_header(part, {LABEL} if labelled else set()) for part in parts]
+    headers = [_read_header(part) for part in parts]
     # A part without rows, because all inputs were skipped, does not know its features.
     header = next((one for one in headers if one.n_rows != 0), headers[0])
     for part, one in zip(parts, headers, strict=True):
-        if one[: 3 if one.n_rows == 0 else 4] != header[: 3 if one.n_rows == 0 else 4]:
+        n_compared = 3 if one.n_rows == 0 else 4
+        if one[:n_compared] != header[:n_compared]:
             rule = "differ from those of the first table"
             raise InputError("columns", NO_VALUE, rule, where=str(part))
-    if header.n_rows == 0 and not (allow_empty or path.is_dir()):
+    if header.n_rows == 0 and not allow_empty:
         raise InputError("table", NO_VALUE, "has no rows", where=str(path))
     cells = n_columns(len(header.items), header.kind) + header.n_features
-    rows = min(batch_rows or max(1, BATCH_CELLS // cells), sys.maxsize)
-    return ScoreTable(path, tuple(parts), header, rows)
+    rows = batch_rows or max(1, BATCH_CELLS // cells)
+    return ScoreTable(path, tuple(parts), header, rows, score_type)
 
 
 def _list_parts(path: Path) -> list[Path]:
@@ -231,71 +265,41 @@ def _list_parts(path: Path) -> list[Path]:
     return parts
 
 
-def _read_header(path: Path, beside: set[str]) -> Header:
-    kind: Kind = "multiclass"
-    if path.suffix != ".parquet":
+def _read_header(path: Path) -> Header:
+    metadata: dict[bytes, bytes] = {}
+    beside, n_features = [ID, LABEL], 0
+    if path.suffix == ".parquet":
+        with open_parquet(path) as file:
+            columns, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
+            metadata = file.metadata.metadata or {}
+            # A class may have this name, but then it has numbers.
+            types = dict(zip(columns, file.schema_arrow.types, strict=True))
+            if "list" in str(types.get(FEATURES)):
+                beside.append(FEATURES)
+                if first := next(file.iter_batches(1, columns=[FEATURES]), None):
+                    n_features = len(first.column(0)[0])
+    else:
         with closing(iterate_rows(path)) as rows:
             columns, n_rows = next(rows)[1], None if next(rows, None) else 0
-        columns = [name for name in columns if name not in beside]
-        names = _find_columns(columns, path)
-        return Header(_name_classes(names), kind, ID in columns, 0, n_rows, names)
-    types = import_pyarrow().types
-    with open_parquet(path) as file:
-        columns, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
-        metadata = file.metadata.metadata or {}
-        n_features = 0
-        # A class may have this name, but then it has numbers.
-        if columns.count(FEATURES) == 1:
-            found = file.schema_arrow.field(FEATURES).type
-            if types.is_fixed_size_list(found):
-                n_features = found.list_size
-            elif types.is_list(found) and n_rows:
-                n_features = len(next(file.iter_batches(1, columns=[FEATURES])).column(0)[0])
-    names = _find_columns(
-        [x for x in columns if x not in beside and (x != FEATURES or not n_features)], path
-    )
-    items = _name_classes(names)
-    if KIND_KEY.encode() in metadata:
-        kind = metadata[KIND_KEY.encode()].decode()
-        items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
-    return Header(items, kind, ID in columns, n_features, n_rows, names)
-
-
-def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
-    """Names of the columns of scores: classes, or pairs of them."""
-    if kind == ONE_VS_ONE:
-        return [" | ".join(pair) for pair in combinations(items, 2)]
-    return [f"{CLASS}{item}" if RESERVED.fullmatch(item) else item for item in items]
-
-
-def _name_classes(columns: Iterable[str]) -> tuple[str, ...]:
-    """Names of the classes, as `_name_columns` was given them."""
-    return tuple(name.removeprefix(CLASS) if RESERVED.fullmatch(name) else name for name in columns)
-
-
-def _find_columns(columns: Sequence[str], path: Path) -> tuple[str, ...]:
-    """Names of the columns of seen classes: all columns except ``id``."""
-    items = [name for name in columns if name != ID]
-    if not items or len(columns) - len(items) > 1:
-        rule = f"must be one per seen class, and at most one named {ID!r}: {quote_names(columns)}"
-        raise InputError("columns", NO_VALUE, rule, where=str(path))
     if "" in columns:
         hint = f"write the index of pandas with index_label={ID!r}, or leave it out (index=False)"
         number = columns.index("") + 1
         raise InputError("column", number, "has no name", where=str(path), hint=hint)
+    names = tuple(name for name in columns if name not in beside)
+    if not names:
+        rule = f"must be one per seen class: {quote_names(columns)}"
+        raise InputError("columns", NO_VALUE, rule, where=str(path))
     with prefix_errors(path):
-        return as_names(items, "the header")
+        as_names(columns, "the header")
+    kind: Any = metadata.get(KIND_KEY.encode(), b"multiclass").decode()
+    items = tuple(x.removeprefix(CLASS) if RESERVED.fullmatch(x) else x for x in names)
+    if kind == ONE_VS_ONE:
+        items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
+    texts = tuple(name for name in (ID, LABEL) if name in columns)
+    return Header(items, kind, texts, n_features, n_rows, names)
 
 
 # -------------------------------------------------------------------- the door
-
-
-class LabelledScores(NamedTuple):
-    """The scores of a table, and its columns id and label; None for those that it lacks."""
-
-    scores: Scores
-    ids: NDArray[np.object_] | None = None
-    labels: NDArray[np.str_] | None = None
 
 
 def as_scores(scores: Scores | ArrayLike | Path, items: tuple[str, ...]) -> Scores:
@@ -318,7 +322,7 @@ def read_scores(
     if isinstance(table, Scores):
         return LabelledScores(table)
     if isinstance(table, (str, Path)):
-        return _read_file(Path(table), score_type)
+        return open_scores(table, score_type=score_type).read()
     frame = None if other_library(table) is not None else as_frame(table)
     if frame is not None:
         texts = [
@@ -340,17 +344,6 @@ def read_scores(
         found = LabelledScores(Scores(array, items, ONE_VS_ONE if paired else "multiclass"))
     warn_of_probabilities(found.scores)
     return found
-
-
-def _read_file(path: Path, score_type: str) -> LabelledScores:
-    labels = None
-    if not path.is_dir() and LABEL in (file := open_table(path)).columns:
-        labels = np.array([name.strip() for name in file.read_texts(LABEL)[0]])
-    table = open_scores(path, labelled=labels is not None)
-    if score_type == AUTO:
-        score_type = guess_score_type(next(table.batches())[1].columns, table)
-    names, scores = replace(table, score_type=score_type).read()
-    return LabelledScores(scores, np.array(names, object), labels)
 
 
 def read_labelled(given: Any) -> tuple[Any, Any]:
@@ -399,7 +392,8 @@ def write_score_table(
     require_score_file(path, kind)
     n = 0
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
-    columns = [ID, *_name_columns(items, kind)]
+    names = [f"{CLASS}{item}" if RESERVED.fullmatch(item) else item for item in items]
+    columns = [ID, *(names if kind != ONE_VS_ONE else name_columns(items, kind))]
     about = ChainMap(own, {} if metadata is None else metadata)
     with open_writer(path, columns, about) as put:
         for ids, scores in blocks:
@@ -409,45 +403,3 @@ def write_score_table(
         if n == 0:
             put([[]], np.empty((0, len(columns) - 1), np.float32))
     return n
-
-
-# -------------------------------------------------------------------- score types
-
-
-def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
-    """Score type that the first rows of a table look like."""
-    if table.header.kind == ONE_VS_ONE:
-        return ONE_VS_ONE
-    if are_probabilities(values, 100):
-        rule = "look like percentages: divide them by 100, or give the score type logits"
-        raise InputError("scores", NO_VALUE, rule, where=str(table.path))
-    return PROBABILITIES if are_probabilities(values) else LOGITS
-
-
-def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
-    """Scores of a table as they were read, on a logarithmic scale.
-
-    ``rows`` are the numbers of the rows in the table.
-    """
-    score_type = table.score_type
-    kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.header.kind
-    # Three classes have three pairs.
-    if score_type == ONE_VS_ONE and raw.columns.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
-        kind = ONE_VS_ONE
-    if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.header.kind}:
-        columns = "pair of classes" if table.header.kind == ONE_VS_ONE else "class"
-        rule = f"does not match one column per {columns}"
-        raise InputError("score_type", score_type, rule, where=str(table.path))
-    is_log = not score_type.endswith(PROBABILITIES)
-    make = Scores.from_validated if is_log else Scores.from_probabilities
-    try:
-        scores = make(raw.columns, table.items, kind)
-    except RowError as error:
-        row, path = rows[error.row], table.path
-        where = open_table(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
-        raise RankshotError(
-            f"{where}{error.problem}; if they were rounded, write more digits; if some classes "
-            "were left out, divide each row by its sum; otherwise, give the correct score type "
-            "(one-vs-rest-probabilities for separate yes-no questions)"
-        ) from None
-    return scores if raw.features is None else scores.with_blocks(features=raw.features)
