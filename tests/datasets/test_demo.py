@@ -91,9 +91,9 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
     assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
-    assert report.explanations
-    assert {one.label == one.truth for one in report.gallery} == {True, False}
-    assert all(one.thumbnail and one.supporters for one in report.gallery)
+    assert any(one.why for one in report.inputs)
+    assert {one.label == one.truth for one in report.inputs} == {True, False}
+    assert all(one.thumbnail and one.supporters for one in report.inputs)
     page = render_report(report)
     for text in ("Comparison", "Consensus", "Similar classes", "Explanations", "forecast"):
         assert text in page

@@ -47,4 +47,4 @@ EXAMPLE = ShownInput(
     ),
 )
 THUMBNAIL = Thumbnail.make(np.full((32, 32, 3), (250, 10, 20), np.uint8))
-GALLERY = (ShownInput("image 23", "cat", 0.345, "dog", THUMBNAIL, ("lynx",)),)
+SHOWN = ShownInput("image 23", "cat", 0.345, "dog", THUMBNAIL, ("lynx",))

@@ -66,40 +66,47 @@ def test_only_classes_in_the_rankings_support_a_prediction():
     )
 
 
-@pytest.fixture
-def outcomes(rng):
-    names = ["cat", "dog", "bus"]
-    rankings = rs.Rankings.from_orders(
-        [["lion", "wolf"], ["wolf", "lion"], ["tram", "wolf"]],
-        items=["lion", "tram", "wolf"],
-        targets=names,
-    )
-    scores = rng.normal(size=(60, 3))
-    head = rs.WeightedMean().fit(rankings)
-    predicted, proba = head.predict(scores), head.predict_proba(scores)
-    truth = np.array(names)[rng.integers(0, 3, 60)]
-    ids = [f"input {i}" for i in range(60)]
-    found = Outcomes(ids, predicted, proba, truth, head.classes_.tolist())
-    return head, found, rs.Scores(scores, rankings.items)
+NAMES = ["bus", "cat", "dog"]
+RANKINGS = {"cat": ["lion", "wolf"], "dog": ["wolf", "lion"], "bus": ["tram", "wolf"]}
+SEEN = ["lion", "tram", "wolf"]
+SCORES = rs.Scores([[3.0, 0, 1], [3, 0, 2.8], [1, 0, 3], [0, 3, 1], [3, 1, 0]], SEEN)
+HEAD = rs.WeightedMean().fit(
+    rs.Rankings.from_orders(RANKINGS.values(), items=SEEN, targets=list(RANKINGS))
+)
+FOUND = Outcomes(
+    [f"input {i}" for i in range(5)],
+    HEAD.predict(SCORES),
+    HEAD.predict_proba(SCORES),
+    np.array(["cat", "dog", "dog", "bus", "bus"]),
+    NAMES,
+)
 
 
-def test_a_wrong_prediction_of_each_class_is_explained(outcomes):
-    head, found, scores = outcomes
-    report = build_report("t", found, head=head, scores=scores)
-    assert [one.truth for one in report.explanations] == found.classes
-    assert not any(one.truth == one.label for one in report.explanations)
-    assert all(one.why.against == one.truth for one in report.explanations)
-    unknown = build_report("t", found._replace(truth=None), head=head, scores=scores).explanations
-    assert [one.label for one in unknown] == found.classes
-    for one in (*report.explanations, *unknown):
-        row = found.ids.index(one.name)
-        assert one.why.target == one.label == found.predicted[row]
-        second = found.classes[np.argsort(found.proba[row])[-2]]
-        assert one.why.against == (one.truth or second)
+def list_explained(outcomes):
+    """Return why each input got its class and not another, in the order of the page."""
+    shown = build_report("t", outcomes, head=HEAD, scores=SCORES).inputs
+    return [(one.name[-1], one.label, one.why.against) for one in shown if one.why]
 
 
-def test_predictions_of_another_head_are_not_explained(outcomes):
-    head, found, scores = outcomes
-    names = {"cat": "dog", "dog": "bus", "bus": "cat"}
-    other = found._replace(predicted=np.array([names[name] for name in found.predicted]))
-    assert build_report("t", other, head=head, scores=scores).explanations == ()
+def test_inputs_are_explained_against_the_truth_or_the_next_class():
+    assert FOUND.predicted.tolist() == ["cat", "cat", "dog", "bus", "cat"]
+    assert list_explained(FOUND) == [
+        ("4", "cat", "bus"),
+        ("3", "bus", "dog"),
+        ("0", "cat", "dog"),
+        ("1", "cat", "dog"),
+        ("2", "dog", "cat"),
+    ]
+    assert {against for _, _, against in list_explained(FOUND._replace(truth=None))} <= {*NAMES}
+
+
+def test_wrong_predictions_are_explained_first(monkeypatch):
+    monkeypatch.setattr("rankshot.pages.explanations.MAX_EXPLAINED", 2)
+    assert [name for name, *_ in list_explained(FOUND)] == ["4", "1"]
+
+
+def test_predictions_of_another_head_are_not_explained():
+    corrected = FOUND.predicted.copy()
+    corrected[[0, 2]] = ["dog", "bus"]
+    other = FOUND._replace(predicted=corrected, truth=None)
+    assert {name for name, *_ in list_explained(other)} == {"1", "3", "4"}

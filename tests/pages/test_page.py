@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
-from report_samples import EVALUATION, EXAMPLE, GALLERY, THUMBNAIL, summary
+from report_samples import EVALUATION, EXAMPLE, SHOWN, THUMBNAIL, summary
 
 from rankshot import RankshotError
 from rankshot.pages import Card, Report, render_report, write_page
@@ -26,7 +26,7 @@ SUMMARY = summary(
     disagreement=(("WordNet", 1.5), ("GloVe", 4.25)),
 )
 OVERVIEW = PredictionOverview(
-    {"cat": 1234, "dog": 5}, 1240, 0.876, 240, (("0–50%", 240), ("50–100%", 1000))
+    {"cat": 1234, "dog": 5}, 1240, 0.876, (("0–50%", 240), ("50–100%", 1000))
 )
 FULL = Report(
     title="Ten new classes",
@@ -36,21 +36,19 @@ FULL = Report(
     comparison=COMPARISON,
     evaluation=EVALUATION,
     overview=OVERVIEW,
-    gallery=GALLERY,
-    gallery_choice="At random.",
+    inputs=(SHOWN, EXAMPLE),
     consensuses=(SUMMARY,),
     similar=(("cat", "dog", 0.456), ("ship", "truck", 0.567)),
-    explanations=(EXAMPLE,),
     settings=(("--k", "17 places"),),
     notes=("Intervals are Wilson's.",),
 )
 SECTIONS = {
-    "images": "gallery",
+    "images": "inputs",
     "predictions": "overview",
     "confusions": "evaluation",
     "classes": "evaluation",
     "calibration": "evaluation",
-    "explanations": "explanations",
+    "explanations": "inputs",
     "similar_classes": "similar",
     "consensus": "consensuses",
     "comparison": "comparison",
@@ -76,12 +74,12 @@ def test_every_number_and_name_is_on_the_page(full):
         leopard|tiger = lion|fox|71.2%|23.4%|Intervals are Wilson's.
         54.4%|43.3%
         50.0%|70.0%|51|27|24|33|77|1,234|56|n/a
-        cat 33×|30.0%
+        cat 33×
         11.0%|110|102|1,000|50–100%
         17 places
         image 17|62.3%|✗ wrong|The true class is dog|×3.6|÷1.5|×1.4|21.4%|7.1%
         Why cat rather than the average class
-        image 23|34.5%|lynx|true: dog|At random.
+        image 23|34.5%|lynx|true: dog|1 of 1,240 inputs are shown
     """
     missing = [w for line in wanted.split("\n") for w in line.strip().split("|") if w not in text]
     assert missing == []
@@ -123,11 +121,9 @@ def everywhere(name):
         comparison={name: {name: Interval(0.5, 0.4, 0.6)}},
         evaluation=replace(EVALUATION, classes=(name, other, "ship")),
         overview=OVERVIEW._replace(counts={name: 3, other: 1}),
-        gallery=(shown,),
-        gallery_choice=name,
+        inputs=(shown,),
         consensuses=(summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
         similar=((name, other, 0.5),),
-        explanations=(shown,),
         settings=((name, name),),
         notes=(name,),
     )
@@ -154,7 +150,6 @@ def test_long_names_are_shortened_with_a_tooltip():
         everywhere(endless), title="t", lead="", kind="", cards=(), notes=(), settings=()
     )
     short = replace(short, comparison=None, evaluation=None)
-    short = replace(short, gallery_choice="")
     assert len(render_report(short)) < 100_000
 
 

@@ -200,10 +200,6 @@ def test_all_draw_hostile_names_on_given_axes_or_new_ones():
         assert draw(None).figure is not given.figure
 
 
-def test_other_values_are_refused():
-    with refuses("results['WordNet']", (0.4, 0.5, 0.3)):
-        rs.pages.plot_comparison({"WordNet": (0.4, 0.5, 0.3)})
+def test_rankings_of_two_classes_are_refused():
     with refuses("target", None):
         rs.pages.plot_rankings(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"]))
-    with refuses("figure"):
-        rs.pages.plot_comparison({str(i): (0.5, 0.4, 0.6) for i in range(700)})

@@ -10,13 +10,8 @@ from PIL import Image, PngImagePlugin
 
 from rankshot import RankshotError
 from rankshot.pages import build_report
-from rankshot.pages.images import (
-    Outcomes,
-    Thumbnail,
-    choose_images,
-    describe_choice,
-    find_files,
-)
+from rankshot.pages.explanations import choose_inputs
+from rankshot.pages.images import Outcomes, Thumbnail, find_files
 from tiny_models import two_halves
 
 
@@ -78,73 +73,52 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
 # ---- Choice
 
 
-def random_outcomes(rng, L, n, known=True):
-    classes = [f"c{i}" for i in range(L)]
-    proba = rng.dirichlet(np.full(L, 0.3), size=n)
-    predicted = np.array(classes)[proba.argmax(axis=1)]
-    truth = np.array(classes)[rng.integers(0, L, n)]
-    return Outcomes(range(n), predicted, proba, truth if known else None, classes)
+PROBA = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6], [0.55, 0.45], [0.5, 0.5]])
+PREDICTED = np.array(["cat", "cat", "dog", "dog", "cat", "none of these"])
+TRUTH = np.array(["cat", "cat", "cat", "dog", "dog", "dog"])
+SMALL = Outcomes([f"input {i}" for i in range(6)], PREDICTED, PROBA, TRUTH, ["cat", "dog"])
 
 
-@pytest.mark.parametrize("L", [1, 10, 31])
-def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
-    outcomes = random_outcomes(rng, L, 2000)
-    some = np.sort(rng.permutation(2000)[:1500])
-    rows = choose_images(outcomes, some)
-    assert len(set(rows)) == len(rows) <= 60
-    assert set(rows) <= set(some.tolist())
-    each = max(60 // (2 * L), 1)
-    shown = {str(outcomes.truth[row]) for row in rows}
-    assert len(shown) == min(L, 30)
-    sure = outcomes.proba.max(axis=1)
-    for name in shown:
-        for right in (True, False):
-            theirs = [
-                row
-                for row in some.tolist()
-                if outcomes.truth[row] == name and (outcomes.predicted[row] == name) == right
-            ]
-            best = sorted(theirs, key=lambda row: -sure[row])[:each]
-            assert [row for row in rows if row in theirs] == best
-    # The first images are of all classes, as right as wrong.
-    if L == 10:
-        first = rows[:20]
-        assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
-        assert (outcomes.predicted[first] == outcomes.truth[first]).tolist() == [True, False] * 10
-    assert f"{len(rows)} of 2,000" in describe_choice(outcomes, rows)
+@pytest.mark.parametrize(
+    ("outcomes", "candidates", "rows"),
+    [
+        # A wrong and a correct prediction of each class, and then the next ones.
+        (SMALL, range(6), [2, 0, 4, 3, 1]),
+        (SMALL, [1, 3, 5], [1, 3]),
+        # The least and the most probable prediction of each class, and then the next ones.
+        (SMALL._replace(truth=None), range(6), [4, 0, 3, 2, 1]),
+        (SMALL._replace(truth=None), [5], []),
+    ],
+)
+def test_inputs_of_all_classes_are_chosen_in_turn(outcomes, candidates, rows):
+    assert choose_inputs(outcomes, np.array(candidates, int)) == rows
 
 
-@pytest.mark.parametrize("L", [1, 10, 31])
-def test_without_the_truth_each_class_shows_its_most_and_least_probable(rng, L):
-    outcomes = random_outcomes(rng, L, 2000, known=False)
-    rows = choose_images(outcomes, np.arange(2000))
-    each, sure = max(60 // (2 * L), 1), outcomes.proba.max(axis=1)
-    shown = {str(outcomes.predicted[row]) for row in rows}
-    assert len(shown) == min(L, 30)
-    for name in shown:
-        theirs = sorted(np.flatnonzero(outcomes.predicted == name), key=lambda row: -sure[row])
-        expected = [theirs[i] for n in range(each) for i in (n, -1 - n)]
-        assert [row for row in rows if outcomes.predicted[row] == name] == expected
-    assert f"{len(rows)} of 2,000" in describe_choice(outcomes, rows)
-    assert describe_choice(outcomes, range(2000)) == describe_choice(outcomes, []) == ""
+def test_sixty_inputs_are_chosen_of_classes_far_apart():
+    names = [f"c{i:02}" for i in range(40)]
+    truth = np.repeat(names, 4)
+    predicted, proba = truth.copy(), np.repeat(np.eye(40), 4, axis=0)
+    predicted[::4] = "c00"
+    rows = choose_inputs(Outcomes(range(160), predicted, proba, truth, names), np.arange(160))
+    assert len(rows) == 59  # Nothing of c00 can be taken for c00.
+    shown = sorted({int(truth[row][1:]) for row in rows})
+    assert shown == np.linspace(0, 39, 30).round().astype(int).tolist()
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_rejected_inputs_are_counted_and_have_no_image(rng, known):
-    outcomes = random_outcomes(rng, 3, 20, known)
-    outcomes.predicted[:2] = "none of these"
-    pixels = rng.integers(0, 256, size=(20, 8, 8, 3), dtype=np.uint8)
-    report = build_report("t", outcomes, images=dict(enumerate(pixels)))
-    assert {int(one.name) for one in report.gallery} == {*range(2, 20)}
-    assert [(card.label, card.value) for card in report.cards] == [("Rejected", "2")]
-    assert (report.evaluation is None, report.overview is None) == (not known, known)
+@pytest.mark.parametrize(("truth", "rows"), [(TRUTH, [2, 0, 3]), (None, [0, 3, 2])])
+def test_rejected_inputs_are_counted_and_have_no_image(truth, rows):
+    pixels = {row: np.zeros((8, 8, 3), np.uint8) for row in (0, 2, 3, 5)}
+    report = build_report("t", SMALL._replace(truth=truth), images=pixels)
+    assert [one.name for one in report.inputs] == [f"input {row}" for row in rows]
+    assert all(one.thumbnail.is_tiny for one in report.inputs)
+    assert [(card.label, card.value) for card in report.cards] == [("Rejected", "1")]
+    assert (report.evaluation is None) == (truth is None) == (report.overview is not None)
 
 
-def test_an_image_that_cannot_be_read_is_named(rng, tmp_path):
-    outcomes = random_outcomes(rng, 3, 3)
+def test_an_image_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "broken.png").write_bytes(b"nothing")
-    pixels = np.zeros((8, 8, 3), np.uint8)
-    report = build_report("t", outcomes, images={0: pixels, 2: tmp_path / "broken.png"})
-    assert [one.name for one in report.gallery] == ["0"]
+    images = {0: np.zeros((8, 8, 3), np.uint8), 2: tmp_path / "broken.png"}
+    report = build_report("t", SMALL, images=images)
+    assert [one.name for one in report.inputs] == ["input 0"]
     assert len(report.notes) == 1
     assert str(tmp_path) not in report.notes[0]

@@ -55,7 +55,7 @@ def test_images_are_found_where_the_run_was_moved(tmp_path):
     assert len(reviewed.notes) == 1
     assert inputs.read_thumbnail(kinds.index("image")).data
     page = report_run(open_run(tmp_path / "two" / "run"))
-    assert page.gallery
+    assert page.inputs
     assert str(tmp_path) not in str(page)
 
 
@@ -112,7 +112,7 @@ def test_inputs_of_another_folder_are_refused(run, tmp_path):
 def test_a_report_of_a_run(run, tmp_path):
     page = report_run(run)
     assert page.overview.n_inputs == 40
-    assert {one.why.target for one in page.explanations} <= {*RANKINGS}
+    assert {one.why.target for one in page.inputs if one.why} <= {*RANKINGS}
     assert [card.target for card in page.consensuses] == sorted(RANKINGS)
     truth = make_scores(40)[1]
     rows = [f"{name},{label}\n" for name, label in zip(run.ids, truth, strict=True)]

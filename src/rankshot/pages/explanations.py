@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankshot.core.errors import format_count
+from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.pages.images import Outcomes, Rows, Thumbnail
 from rankshot.pages.page import (
     Bar,
@@ -22,8 +24,8 @@ from rankshot.zeroshot.explanation import MAX_SHOWN, Explanation, explain
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 
-MAX_EXAMPLES = 12
-"""The largest number of inputs that are explained in detail."""
+MAX_SHOWN_INPUTS, MAX_EXPLAINED = 60, 12
+"""The largest numbers of inputs that are shown, and of those that are explained in detail."""
 N_SUPPORTERS = 3
 """Seen classes that are named with each image."""
 
@@ -59,58 +61,79 @@ class ShownInput(NamedTuple):
 
 def show_inputs(
     outcomes: Outcomes,
-    thumbnails: Mapping[int, Thumbnail],
+    images: Mapping[int, Path | NDArray[np.uint8]],
     head: Predictor | None = None,
     scores: Scores | None = None,
-) -> tuple[tuple[ShownInput, ...], tuple[ShownInput, ...]]:
-    """Return the inputs that have an image, and an example of each class, explained in detail.
+) -> tuple[tuple[ShownInput, ...], list[str]]:
+    """Return some inputs with their images and explanations, and a remark if images are broken.
 
-    Without a head and the scores of all inputs, nothing is explained. An input whose class is not
-    that of the head, since it was corrected or rejected, has no explanation.
+    If there are images, only inputs with an image are chosen. Without a head and the scores of all
+    inputs, nothing is explained. An input whose class is not that of the head, since it was
+    corrected, has no explanation.
     """
-    supporters: dict[int, tuple[str, ...]] = {}
-    whys: dict[int, Explanation] = {}
+    rows = choose_inputs(outcomes, np.array(sorted(images) or range(len(outcomes.ids)), int))
+    thumbnails, unreadable = {}, []
+    for row in rows:
+        try:
+            thumbnails[row] = Thumbnail.make(images[row]) if images else None
+        except RankshotError as error:
+            unreadable.append(f"{short_repr(outcomes.ids[row])} ({error})")
+    truth = {row: None if outcomes.truth is None else str(outcomes.truth[row]) for row in rows}
+    supporters, whys = {}, {}
     if head is not None and scores is not None:
-        rows = list(thumbnails)
-        for row, why in zip(rows, explain(head, scores[rows]) if rows else (), strict=True):
-            supporters[row] = find_supporters(why) if why.target == outcomes.predicted[row] else ()
-        # Inputs with an image are the best examples.
-        others = np.setdiff1d(np.flatnonzero(~outcomes.rejected), rows)
-        for row in _choose_examples(outcomes, np.array([*rows, *others], int)):
-            why = explain(head, scores[[row]], against=_find_rival(outcomes, row))[0]
-            if why.target == outcomes.predicted[row]:
-                whys[row] = why
-
-    def show(row: int) -> ShownInput:
-        return ShownInput(
+        found = {row: explain(head, scores[[row]])[0] for row in thumbnails}
+        same = {row: why for row, why in found.items() if why.target == outcomes.predicted[row]}
+        supporters = {row: find_supporters(why) for row, why in same.items()}
+        # Wrong predictions are explained in detail first.
+        for row in sorted(same, key=lambda row: truth[row] == same[row].target)[:MAX_EXPLAINED]:
+            rival = _find_rival(truth[row], same[row])
+            whys[row] = explain(head, scores[[row]], against=rival)[0]
+    shown = tuple(
+        ShownInput(
             str(outcomes.ids[row]),
             str(outcomes.predicted[row]),
             float(outcomes.probability([row])[0]),
-            None if outcomes.truth is None else str(outcomes.truth[row]),
-            thumbnails.get(row),
+            truth[row],
+            thumbnail,
             supporters.get(row, ()),
             whys.get(row),
         )
+        for row, thumbnail in thumbnails.items()
+    )
+    some = format_count(len(unreadable), "image")
+    return shown, [f"{some} cannot be shown: {'; '.join(unreadable)}."] if unreadable else []
 
-    return tuple(map(show, thumbnails)), tuple(map(show, whys))
+
+def choose_inputs(outcomes: Outcomes, candidates: Rows) -> list[int]:
+    """Choose the rows to show: as many wrong as correct predictions per class, most certain first.
+
+    If the truth is not known, it is the least and the most probable predictions of each class.
+    One of both kinds for each class comes first, then the next of both kinds for each class.
+    Rejected inputs are left out.
+    """
+    candidates = candidates[~outcomes.rejected[candidates]]
+    surest = candidates[np.argsort(-outcomes.probability(candidates), kind="stable")]
+    predicted = outcomes.predicted[surest]
+    truth = None if outcomes.truth is None else outcomes.truth[surest]
+    n_classes = min(len(outcomes.classes), MAX_SHOWN_INPUTS // 2)
+    places = np.linspace(0, len(outcomes.classes) - 1, n_classes).round().astype(int)
+    piles: list[Rows] = []
+    for name in (outcomes.classes[place] for place in places):
+        if truth is None:
+            theirs = surest[predicted == name]
+            half = len(theirs) // 2
+            piles += [theirs[::-1][:half], theirs[: len(theirs) - half]]
+        else:
+            theirs, is_correct = surest[truth == name], predicted[truth == name] == name
+            piles += [theirs[~is_correct], theirs[is_correct]]
+    each = MAX_SHOWN_INPUTS // len(piles)
+    return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 
 
-def _find_rival(outcomes: Outcomes, row: int) -> str | None:
+def _find_rival(truth: str | None, why: Explanation) -> str | None:
     """Return the true class if another was predicted, or else the most probable other class."""
-    own = outcomes.predicted[row]
-    if outcomes.truth is not None and outcomes.truth[row] != own:
-        return str(outcomes.truth[row])
-    order = np.argsort(-np.asarray(outcomes.proba[row]), kind="stable")
-    return next((outcomes.classes[i] for i in order if outcomes.classes[i] != own), None)
-
-
-def _choose_examples(outcomes: Outcomes, rows: Rows) -> list[int]:
-    """Return some of the rows: of each of the first classes, the first that is wrong, if any."""
-    predicted = outcomes.predicted[rows]
-    truth = predicted if outcomes.truth is None else outcomes.truth[rows]
-    piles = [np.flatnonzero(truth == name) for name in outcomes.classes[:MAX_EXAMPLES]]
-    firsts = [pile[np.argmax(predicted[pile] != truth[pile])] for pile in piles if pile.size]
-    return rows[firsts].tolist() if firsts else []
+    others = (name for name, _ in why.alternatives if name != why.target)
+    return next(others, None) if truth in (None, why.target) else truth
 
 
 def find_supporters(why: Explanation) -> tuple[str, ...]:
@@ -146,19 +169,18 @@ def format_contributions(why: Explanation) -> list[dict[str, Any]]:
     scale = find_scale(value for _, pairs in groups for _, value in pairs)
     tables = []
     for heading, pairs in groups:
-        shown, rest = pairs[:MAX_SHOWN], pairs[MAX_SHOWN:]
+        shown, rest = sort_largest_first(pairs[:MAX_SHOWN]), pairs[MAX_SHOWN:]
         total = format_factor(sum(value for _, value in rest))
-        note = f"{format_count(len(rest), 'other')}, together {total}." if rest else ""
         caption = f"{shorten(heading, 160)}, together {format_factor(sum(x for _, x in pairs))}"
-        tables.append(_format_table(caption, shown, scale, note))
+        tables.append(
+            {
+                "caption": caption[0].upper() + caption[1:],
+                "bars": make_bars(shown, format_factor, scale),
+                "note": f"{format_count(len(rest), 'other')}, together {total}." if rest else "",
+            }
+        )
     if why.others:
         scale = find_scale(value for _, value in why.others)
-        tables.append(_format_table("besides the scores", why.others, scale, ""))
+        bars = make_bars(sort_largest_first(why.others), format_factor, scale)
+        tables.append({"caption": "Besides the scores", "bars": bars, "note": ""})
     return tables
-
-
-def _format_table(
-    heading: str, pairs: Iterable[tuple[str, float]], scale: float, note: str
-) -> dict[str, Any]:
-    bars = make_bars(sort_largest_first(pairs), format_factor, scale)
-    return {"caption": heading[:1].upper() + heading[1:], "bars": bars, "note": note}

@@ -1,10 +1,10 @@
-"""Images of inputs, small enough to be embedded in a page, and which inputs are shown."""
+"""Images of inputs, small enough to be embedded in a page, and what was predicted for them."""
 
 from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.images import ENDINGS, ignore_pillow_warnings, read_image, require_pillow
 
 Labels = NDArray[np.str_]
@@ -22,7 +21,6 @@ MAX_SIDE = 96
 TINY_SIDE = 48
 """Images up to this size are kept as they are, and shown enlarged, with visible pixels."""
 QUALITY = 80
-MAX_IMAGES = 60
 
 
 # ---- Files
@@ -83,7 +81,7 @@ def find_files(
     return {name: by_name[name] for name in names if name in by_name}
 
 
-# ---- Choice
+# ---- Predictions
 
 
 class Outcomes(NamedTuple):
@@ -129,56 +127,3 @@ class Outcomes(NamedTuple):
         columns = [place[str(label)] for label in self.predicted[rows]]
         # Single precision can give a little more than 1.
         return np.asarray(np.clip(self.proba[rows, columns], 0, 1))
-
-
-def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
-    """Choose the rows to show: as many correct as wrong predictions per class, most certain first.
-
-    If the truth is not known, it is the most and the least probable predictions of each class.
-    One of both kinds for each class comes first, then the next of both kinds for each class.
-    """
-    surest = candidates[np.argsort(-outcomes.probability(candidates), kind="stable")]
-    predicted = outcomes.predicted[surest]
-    truth = None if outcomes.truth is None else outcomes.truth[surest]
-    n_shown = min(len(outcomes.classes), MAX_IMAGES // 2)
-    places = np.linspace(0, len(outcomes.classes) - 1, n_shown).round().astype(int)
-    each = MAX_IMAGES // (2 * n_shown)
-    piles: list[Rows] = []
-    for name in (outcomes.classes[place] for place in places):
-        if truth is None:
-            theirs = surest[predicted == name]
-            half = (len(theirs) + 1) // 2
-            piles += [theirs[:half], theirs[half:][::-1]]
-        else:
-            is_own, is_correct = truth == name, predicted == name
-            piles += [surest[is_own & is_correct], surest[is_own & ~is_correct]]
-    return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
-
-
-def describe_choice(outcomes: Outcomes, rows: Collection[int]) -> str:
-    """Describe the choice of these rows."""
-    n, n_inputs = len(rows), len(outcomes.ids)
-    if n in {0, n_inputs}:
-        return ""
-    which = "correct and of the wrong predictions with the highest probability"
-    if outcomes.truth is None:
-        which = "most and of the least probable predictions"
-    return f"{n:,} of {n_inputs:,} inputs are shown: for each class, some of the {which}."
-
-
-def make_thumbnails(
-    images: Mapping[int, Path | NDArray[np.uint8]], outcomes: Outcomes
-) -> tuple[dict[int, Thumbnail], list[str]]:
-    """Choose some of the rows that have an image, and read these images only.
-
-    Which ones cannot be shown is returned in sentences.
-    """
-    candidates = np.array(sorted(row for row in images if not outcomes.rejected[row]), int)
-    thumbnails, unreadable = {}, []
-    for row in choose_images(outcomes, candidates):
-        try:
-            thumbnails[row] = Thumbnail.make(images[row])
-        except RankshotError as error:
-            unreadable.append(f"{short_repr(outcomes.ids[row])} ({error})")
-    some = format_count(len(unreadable), "image")
-    return thumbnails, [f"{some} cannot be shown: {'; '.join(unreadable)}."] if unreadable else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.ranking.rankings import Rankings, require_rankings
@@ -28,8 +28,6 @@ WIDTH = 6.4
 """Inches: plots whose names are at the left."""
 ROW_HEIGHT = 0.24
 """Inches per item: names in the default font do not overlap."""
-MAX_HEIGHT = 150
-"""Inches: Matplotlib cannot draw much more."""
 MAX_LETTERS, CELL_LETTERS, TITLE_LETTERS = 32, 18, 60
 COLUMNS_SHOWN, PLACES_SHOWN = 12, 10
 """Rankings side by side that can be read, and places of each."""
@@ -65,9 +63,6 @@ def save_plot(axes: Axes, path: str | Path) -> None:
 def create_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure of this size in inches."""
     pyplot = require_module("matplotlib.pyplot", "plots", "cli")
-    if height > MAX_HEIGHT:
-        rule = f"would be {height:,.0f} inches high, and at most {MAX_HEIGHT} can be drawn"
-        raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
     axes: Axes = pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")[1]
     return axes
 
@@ -333,10 +328,6 @@ def plot_comparison(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['WeightedMean', 'ConSE']
     """
-    for name, cell in results.items():
-        if np.shape(cell) != (3,) or not cell[1] <= cell[2]:
-            rule = "must be (estimate, low, high), three numbers with low <= high"
-            raise InputError(f"results[{str(name)!r}]", cell, rule)
     pairs = sorted(results.items(), key=lambda pair: (-pair[1][0], str(pair[0])))
     ax = ax or create_axes(WIDTH, 1.1 + ROW_HEIGHT * len(pairs))
     draw_intervals(ax, np.array([cell for _, cell in pairs], np.float64))

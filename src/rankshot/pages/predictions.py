@@ -34,10 +34,6 @@ N_BINS = 10
 """Bins of confidence."""
 FEW_CLASSES = 20
 """With more classes, the matrix has only those of the most frequent confusions, this many."""
-UNEQUAL = 0.02
-"""A mean over classes that differs so much from the accuracy is worth a card."""
-UNCERTAIN = 0.5
-"""Predictions with a smaller probability are counted as uncertain."""
 
 
 # ---- Values
@@ -77,14 +73,13 @@ class Evaluation:
 class PredictionOverview(NamedTuple):
     """Predictions without true classes: the inputs of each class, the most frequent class first.
 
-    The confidence of a prediction is the largest probability of its input; below one half, it is
-    uncertain. ``confidences`` has the number of inputs of each bin, from the first that has any.
+    The confidence of a prediction is the largest probability of its input. ``confidences`` has the
+    number of inputs of each bin, from the first that has any.
     """
 
     counts: dict[str, int]
     n_inputs: int
     median_confidence: float
-    n_uncertain: int
     confidences: tuple[tuple[str, int], ...]
 
 
@@ -123,7 +118,6 @@ def count_predictions(outcomes: Outcomes) -> PredictionOverview:
         dict(counts),
         len(outcomes.predicted),
         float(np.median(confidence)),
-        int((confidence < UNCERTAIN).sum()),
         tuple(zip(names, sizes.tolist(), strict=True))[int(np.argmax(sizes > 0)) :],
     )
 
@@ -166,7 +160,7 @@ def write_headline(
 
 
 def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
-    """Return cards: the lowest class, a confusion, wrong probabilities, classes never predicted.
+    """Return cards, such as the class with the lowest accuracy, or classes never predicted.
 
     Examples
     --------
@@ -180,7 +174,6 @@ def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
     >>> for card in list_cards(evaluate_predictions(found)):
     ...     print(*card, sep=" | ")
     Lowest class | octopus 15.0% | 3 of 20 inputs; 17 predicted as squid
-    Most frequent confusion | octopus → squid | 17 inputs, 85.0% of octopus
     Probabilities | 42.5 points too high | mean probability 100.0%, accuracy 57.5%
     """
     return (
@@ -189,16 +182,8 @@ def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
 
 
 def _count_cards(result: PredictionOverview) -> list[Card]:
-    (first, n), n_inputs = next(iter(result.counts.items())), max(result.n_inputs, 1)
     never = [name for name, count in result.counts.items() if not count]
-    share = format_percent(n / n_inputs)
-    cards = [
-        Card("Most often predicted", first, f"{format_count(n, 'input')}, {share}"),
-        Card("Median probability", format_percent(result.median_confidence)),
-    ]
-    if n := result.n_uncertain:
-        detail = f"{format_percent(n / n_inputs)} have a probability below 50%"
-        cards.append(Card("Uncertain", format_count(n, "input"), detail))
+    cards = [Card("Median probability", format_percent(result.median_confidence))]
     if never:
         cards.append(
             Card("Never predicted", format_count(len(never), "class"), join_some(never, 5))
@@ -215,16 +200,10 @@ def _accuracy_cards(result: Evaluation) -> list[Card]:
         if low.times:
             detail += f"; {low.times:,} predicted as {' or '.join(low.confused_with[:2])}"
         cards.append(Card("Lowest class", f"{low.name} {format_percent(low.accuracy)}", detail))
-    for i, j in find_largest_confusions(result)[:1]:
-        n, (true, other) = int(result.confusion[i, j]), (result.classes[i], result.classes[j])
-        share = f"{format_percent(n / result.n_inputs[i])} of {true}"
-        detail = f"{format_count(n, 'input')}, {share}"
-        cards.append(Card("Most frequent confusion", f"{true} → {other}", detail))
-    used = result.calibration.count > 0
-    weights = result.calibration.count[used]
+    bins = result.calibration
     confidence, accuracy = (
-        float(np.average(values[used], weights=weights))
-        for values in (result.calibration.confidence, result.calibration.accuracy)
+        float(np.nansum(bins.count * values) / bins.count.sum())
+        for values in (bins.confidence, bins.accuracy)
     )
     value = f"{100 * abs(confidence - accuracy):.1f} points too "
     value += "high" if confidence > accuracy else "low"
@@ -232,11 +211,11 @@ def _accuracy_cards(result: Evaluation) -> list[Card]:
         value = "as high as they should be"
     detail = f"mean probability {format_percent(confidence)}, accuracy {format_percent(accuracy)}"
     cards.append(Card("Probabilities", value, detail))
-    mean = result.mean_class_accuracy.estimate
-    if abs(mean - result.accuracy.estimate) > UNEQUAL:
-        sizes = [line.inputs for line in lines]
+    sizes = [line.inputs for line in lines]
+    if min(sizes) < max(sizes):
         detail = f"classes have {min(sizes):,} to {max(sizes):,} inputs"
-        cards.append(Card("Mean over classes", format_percent(mean), detail))
+        mean = format_percent(result.mean_class_accuracy.estimate)
+        cards.append(Card("Mean over classes", mean, detail))
     return cards
 
 

@@ -17,7 +17,7 @@ from rankshot.pages.explanations import (
     format_contributions,
     show_inputs,
 )
-from rankshot.pages.images import Outcomes, describe_choice, make_thumbnails
+from rankshot.pages.images import Outcomes
 from rankshot.pages.page import Card, format_percent, render_page
 from rankshot.pages.predictions import (
     Evaluation,
@@ -70,12 +70,8 @@ class Report:
     evaluation : Evaluation, optional
     overview : PredictionOverview, optional
         Instead of an evaluation, if the true classes are not known.
-    gallery : tuple of ShownInput
-        Some inputs with their images.
-    gallery_choice : str
-        How these inputs were chosen.
-    explanations : tuple of ShownInput
-        Some inputs, and why they got their classes.
+    inputs : tuple of ShownInput
+        Some inputs, with their images, and why they got their classes.
     consensuses : tuple of TargetSummary
     similar : tuple of (str, str, float)
         The most similar new classes, and the distance between their rankings.
@@ -103,9 +99,7 @@ class Report:
     cards: tuple[Card, ...] = ()
     evaluation: Evaluation | None = None
     overview: PredictionOverview | None = None
-    gallery: tuple[ShownInput, ...] = ()
-    gallery_choice: str = ""
-    explanations: tuple[ShownInput, ...] = ()
+    inputs: tuple[ShownInput, ...] = ()
     consensuses: tuple[TargetSummary, ...] = ()
     similar: tuple[SimilarPair, ...] = ()
     comparison: Mapping[str, Mapping[str, Interval]] | None = None
@@ -171,17 +165,9 @@ def build_report(
             for target, theirs in rankings.by_target().items()
         )
         values["similar"] = find_similar_classes(consensus, k)
-    thumbnails, unreadable = make_thumbnails(images or {}, outcomes)
-    gallery, explanations = show_inputs(outcomes, thumbnails, head, scores)
-    return Report(
-        title,
-        cards=tuple(cards),
-        notes=(*notes, *unreadable),
-        gallery=gallery,
-        gallery_choice=describe_choice(outcomes, thumbnails),
-        explanations=explanations,
-        **values,
-    )
+    inputs, unreadable = show_inputs(outcomes, images or {}, head, scores)
+    notes = (*notes, *unreadable)
+    return Report(title, cards=tuple(cards), notes=notes, inputs=inputs, **values)
 
 
 def render_report(report: Report) -> str:
@@ -204,15 +190,15 @@ def render_report(report: Report) -> str:
     result = evaluation or overview
     # Results come first; how they came about is folded.
     sections = {
-        "images": report.gallery,
+        "images": [one for one in report.inputs if one.thumbnail],
         "predictions": overview,
         "confusions": evaluation and format_confusions(evaluation),
         "classes": evaluation and format_classes(evaluation),
         "calibration": evaluation and evaluation.calibration,
         "explanations": [
             (one, format_contributions(one.why), format_alternatives(one.why))
-            for one in report.explanations
-            if one.why is not None
+            for one in report.inputs
+            if one.why
         ],
         "similar_classes": [
             (a, b, 1 - far, format_percent(1 - far)) for a, b, far in report.similar
