@@ -110,7 +110,7 @@ together: $(VENV)/.reproduce
 # The default numbers, chosen again on held-out seen classes: make defaults FROM=DIRECTORY. It writes
 # docs/results/defaults.md, in at most half an hour on two cores.
 defaults: $(VENV)/.reproduce
-	$(BIN)/python -m reproduction.defaults $(FROM)
+	$(BIN)/python -m reproduction.defaults $(FROM) $(OPTIONS)
 
 # Rankings from names alone: make names FROM=DIRECTORY LISTS=FOLDER.
 names: $(VENV)/.reproduce

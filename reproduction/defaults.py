@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -45,6 +45,7 @@ from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.scored_tasks import (
     HELD_OUT,
+    MOST_MEASURED,
     TABLES,
     Labels,
     ScoredTask,
@@ -130,13 +131,6 @@ def _accuracy(head: Predictor, scores: Scores, labels: Labels) -> Floats:
     return _by_class(labels, head.predict(scores) == labels)
 
 
-def _likelihood(head: Predictor, scores: Scores, labels: Labels) -> Floats:
-    """Return the mean log-probability of the label, for each class."""
-    log_proba = np.asarray(head.log_proba(scores), np.float64)
-    column = np.searchsorted(np.asarray(head.classes_), labels)
-    return _by_class(labels, log_proba[np.arange(len(labels)), column])
-
-
 def _fit(task: ScoredTask, reference: Scores | None = None) -> WeightedMean:
     return WeightedMean().fit(task.rankings["panel"], reference=reference)
 
@@ -146,30 +140,34 @@ def with_reference(task: ScoredTask) -> Floats:
     return _accuracy(_fit(task, task.reference), task.scores, task.labels)
 
 
-def _with_examples(by: Callable[[Predictor, Scores, Labels], Floats]) -> Measure:
-    """Measure the panel's rankings and those of a table, with 1, 2 and 5 examples.
+def with_examples(task: ScoredTask) -> Floats:
+    """Measure the accuracy of the panel's rankings and of a table's, with 1, 2 and 5 examples.
 
     The examples are compared by their scores, and by their features if there are any.
     """
+    return _by_examples(task, task.reference)
 
-    def measure(task: ScoredTask) -> Floats:
-        found = []
-        for draw in range(N_DRAWS):
-            order = np.random.default_rng(draw).permutation(len(task.labels))
-            by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
-            tested = np.concatenate([rows[5:] for rows in by_class])
-            tables = [task.scores.with_blocks()]
-            if task.scores.features is not None:
-                tables.append(task.scores)
-            for rankings, n, scores in product(task.rankings.values(), (1, 2, 5), tables):
-                rows = np.concatenate([some[:n] for some in by_class])
-                head = WeightedMean().fit(
-                    rankings, reference=task.reference, examples=(scores[rows], task.labels[rows])
-                )
-                found.append(by(head, scores[tested], task.labels[tested]))
-        return np.mean(found, axis=0)
 
-    return measure
+def by_examples_alone(task: ScoredTask) -> Floats:
+    """Measure the same without a reference."""
+    return _by_examples(task, None)
+
+
+def _by_examples(task: ScoredTask, reference: Scores | None) -> Floats:
+    found = []
+    for draw in range(N_DRAWS):
+        order = np.random.default_rng(draw).permutation(len(task.labels))
+        by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
+        tested = np.concatenate([rows[5:] for rows in by_class])
+        tables = [task.scores.with_blocks()]
+        if task.scores.features is not None:
+            tables.append(task.scores)
+        for rankings, n, scores in product(task.rankings.values(), (1, 2, 5), tables):
+            rows = np.concatenate([some[:n] for some in by_class])
+            few = scores[rows], task.labels[rows]
+            head = WeightedMean().fit(rankings, reference=reference, examples=few)
+            found.append(_accuracy(head, scores[tested], task.labels[tested]))
+    return np.mean(found, axis=0)
 
 
 def in_batches(task: ScoredTask) -> Floats:
@@ -225,25 +223,64 @@ def by_seen_scores(kind: str) -> Measure:
     return measure
 
 
-def with_evidence(task: ScoredTask) -> Floats:
-    """Measure the accuracy of the panel with another model's scores, which are simulated.
+# ---- Thresholds without a guarantee: what they cost, and what they find
 
-    One model is independent, one is noise, and one has errors in common with the panel: the head of
-    a table, with the same scores.
+THRESHOLDS = {
+    "zeroshot.together.THRESHOLD": (0.5, 1.0, 1.5, 2.0, 3.0),
+    "zeroshot.together.THRESHOLD_BY_BATCH": (-0.5, 0.0, 0.25, 0.5, 1.0),
+}
+"""Without a reference, and with a batch in its place: the values to try."""
+
+
+class Cost(NamedTuple):
+    """What a threshold costs and finds on one task."""
+
+    dataset: str
+    name: str
+    value: float
+    lost: float
+    """The share of accuracy on seen classes."""
+    found: float
+    """The accuracy on held-out classes, where all compete."""
+
+
+def measure_thresholds(task: ScoredTask) -> Iterator[Cost]:
+    """Yield what each of the thresholds costs and finds.
+
+    A batch has as many inputs of seen classes as of held-out ones.
     """
-    scores, reference = task.scores.with_blocks(), task.reference.with_blocks()
-    table = next((one for one in task.rankings.values() if not one.rater_names), None)
-    if table is None:
-        return np.zeros(0)
-    similar = WeightedMean().fit(table, reference=reference)
-    noise = np.random.default_rng(0).normal(size=(len(scores), len(similar.classes_)))
-    is_own = task.labels[:, None] == np.asarray(similar.classes_)
-    found = []
-    for values in (noise, noise + 1.5 * is_own, similar.decision_function(scores)):
-        given = scores.with_blocks(evidence=Scores(values, tuple(similar.classes_.tolist())))
-        head = WeightedMean().fit(task.rankings["panel"], reference=reference, evidence=given)
-        found.append(_accuracy(head, given, task.labels))
-    return np.mean(found, axis=0)
+    draw = draw_inputs(task, 0)
+    seen, known = task.reference[draw.seen], task.reference_labels[draw.seen]
+    rows = draw.new[np.random.default_rng(0).permutation(len(draw.new))[: len(seen)]]
+    new, labels = task.scores[rows].with_blocks(), task.labels[rows]
+    seen = seen[: len(new)].with_blocks()
+    known = known[: len(new)]
+    right = np.array(seen.items)[seen.values.argmax(axis=1)] == known
+    values = np.concatenate([seen.values, new.values])
+    batch = Scores(values, seen.items, seen.kind)
+    for (name, tried), given in zip(THRESHOLDS.items(), (None, batch), strict=True):
+        fitted = WeightedMean().fit(task.rankings["panel"], reference=given)
+        head = SeenAndNew(fitted).fit(batch=given).head_
+        for value in tried:
+            other = replace(head, thresholds=np.full(len(head.new.classes), value))
+            lost = right.mean() - np.mean(other.predict(seen) == known)
+            found = _by_class(labels, other.predict(new) == labels).mean()
+            yield Cost(task.name.split()[0], name, value, float(lost), float(found))
+
+
+def summarize_costs(costs: Sequence[Cost]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table: means over data sets, and the largest loss."""
+    for name, tried in THRESHOLDS.items():
+        for value in tried:
+            by_dataset: dict[str, list[tuple[float, float]]] = {}
+            for one in costs:
+                if (one.name, one.value) == (name, value):
+                    by_dataset.setdefault(one.dataset, []).append((one.lost, one.found))
+            means = np.array([np.mean(some, axis=0) for some in by_dataset.values()])
+            (lost, found), most = means.mean(axis=0), means[:, 0].max()
+            text = format_number(value)
+            text = f"**{text}**" if value == read_number(name) else text
+            yield f"`{name}`", text, f"{lost:.3f}", f"{most:.3f}", f"{found:.3f}"
 
 
 # ---- Predicted accuracies: intervals for some held-out classes, from others
@@ -260,6 +297,8 @@ N_SPLITS = 20
 
 KINDS = ("raters", "raters, and a batch", "tables")
 """What is known of the predicted classes; nothing is predicted for tables otherwise."""
+CONFIDENCE_ERRORS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+"""The values of `CONFIDENCE_ERROR` to try."""
 
 
 class Prediction(NamedTuple):
@@ -270,6 +309,8 @@ class Prediction(NamedTuple):
     design: str
     expected: Interval
     found: float
+    error: float = CONFIDENCE_ERROR
+    """The `CONFIDENCE_ERROR`, where a batch is known."""
 
 
 def split_classes(design: str, K: Floats, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -303,36 +344,53 @@ def predict_accuracies(task: ScoredTask) -> Iterator[Prediction]:
             (of_known, sure, correlations), (of_new, sure_of_new, among_new) = found
             both = np.concatenate([known, new])
             strengths, similarity = find_strengths(of_known, correlations), K[np.ix_(both, both)]
-            by_confidence = float(of_known.mean() + sure_of_new - sure), CONFIDENCE_ERROR
-            ways: dict[str, tuple[float, float] | None] = {"tables": None}
+            center = float(of_known.mean() + sure_of_new - sure)
+            ways: list[tuple[str, float | None]] = [("tables", None)]
             if rankings.rater_names:
-                ways = dict(zip(KINDS, (None, by_confidence), strict=False))
-            for kind, measured in ways.items():
+                ways = [(KINDS[0], None), *((KINDS[1], error) for error in CONFIDENCE_ERRORS)]
+            for kind, error in ways:
+                measured = None if error is None else (center, error)
                 expected = predict_mean_accuracy(strengths, similarity, among_new, measured)
                 dataset, right = task.name.split()[0], float(of_new.mean())
-                yield Prediction(dataset, kind, design, expected, right)
+                yield Prediction(dataset, kind, design, expected, right, error or CONFIDENCE_ERROR)
 
 
 def summarize_predictions(predictions: Sequence[Prediction]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table: how often intervals contain the accuracy, and their widths."""
     for kind, design in product(KINDS, DESIGNS):
-        chosen = [one for one in predictions if (one.known, one.design) == (kind, design)]
-        values = np.array(
-            [
-                (
-                    one.expected.low <= one.found <= one.expected.high,
-                    one.expected.high - one.expected.low,
-                    one.expected.estimate - one.found,
-                    abs(one.expected.estimate - one.found),
-                )
-                for one in chosen
-            ]
-        )
-        datasets = np.array([one.dataset for one in chosen])
-        by_dataset = np.array([values[datasets == name].mean(axis=0) for name in set(datasets)])
-        inside, width, bias, error = by_dataset.mean(axis=0)
-        shares = (f"{share:.3f}" for share in (inside, by_dataset[:, 0].min(), width))
-        yield kind, DESIGNS[design], str(len(chosen)), *shares, f"{bias:+.3f}", f"{error:.3f}"
+        chosen = [
+            one
+            for one in predictions
+            if (one.known, one.design, one.error) == (kind, design, CONFIDENCE_ERROR)
+        ]
+        yield kind, DESIGNS[design], *_summarize(chosen)
+
+
+def summarize_errors(predictions: Sequence[Prediction]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table of all `CONFIDENCE_ERRORS`, over all designs."""
+    for error in CONFIDENCE_ERRORS:
+        text = format_number(error)
+        chosen = [one for one in predictions if (one.known, one.error) == (KINDS[1], error)]
+        yield f"**{text}**" if error == CONFIDENCE_ERROR else text, *_summarize(chosen)
+
+
+def _summarize(chosen: Sequence[Prediction]) -> tuple[str, ...]:
+    values = np.array(
+        [
+            (
+                one.expected.low <= one.found <= one.expected.high,
+                one.expected.high - one.expected.low,
+                one.expected.estimate - one.found,
+                abs(one.expected.estimate - one.found),
+            )
+            for one in chosen
+        ]
+    )
+    datasets = np.array([one.dataset for one in chosen])
+    by_dataset = np.array([values[datasets == name].mean(axis=0) for name in sorted({*datasets})])
+    inside, width, bias, error = by_dataset.mean(axis=0)
+    shares = (f"{share:.3f}" for share in (inside, by_dataset[:, 0].min(), width))
+    return str(len(chosen)), *shares, f"{bias:+.3f}", f"{error:.3f}"
 
 
 # ---- The numbers
@@ -351,6 +409,7 @@ PAPER = "zeroshot.paper"
 WEIGHTED = "zeroshot.weighted_mean"
 LIKELIHOOD = f"{PAPER}.ranking_methods"
 BATCH = "zeroshot.batch_refinement"
+MEANS = "zeroshot.class_means"
 GATE = "zeroshot.seen_and_new"
 
 
@@ -358,19 +417,18 @@ GATE = "zeroshot.seen_and_new"
 def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     accuracy = "accuracy, panel and reference"
-    examples = "with 1, 2 and 5 examples"
+    examples = "accuracy, panel and table with 1, 2 and 5 examples"
+    budget = "accuracy within a budget of 5%, without and with examples"
     batches = "accuracy, batches of all classes, of some, of unequal frequencies"
-    factors = (0.5, 0.7, 1.4, 2.0)
-
-    def around(name: str, digits: int = 3) -> tuple[Any, ...]:
-        """Return a number of the code, and multiples of it."""
-        value = read_number(name)
-        kind = type(value)
-        others = {kind(round(value * factor, digits)) for factor in factors}
-        return tuple(sorted({value, *others}))
+    seen = "log-loss of seen classes"
 
     def tried(name: str, measure: Measure, what: str, values: tuple[Any, ...] = ()) -> Number:
-        return Number(name, values or around(name), measure, what)
+        """Return a number with the values to try, by default multiples of its own."""
+        if not values:
+            own = read_number(name)
+            others = {type(own)(round(own * factor, 3)) for factor in (0.5, 0.7, 1.4, 2.0)}
+            values = tuple(sorted({own, *others}))
+        return Number(name, values, measure, what)
 
     return (
         tried(f"{WEIGHTED}.WeightedMean.k", with_reference, accuracy, (3, 5, 8, 10, 12, 15, 20)),
@@ -381,96 +439,31 @@ def list_numbers() -> tuple[Number, ...]:
             (0.0, 0.25, 0.5, 0.75, 1.0, 1.5),
         ),
         tried("zeroshot.default_head.UNCERTAINTY", with_reference, accuracy),
-        tried(
-            "zeroshot.default_head.SHARE",
-            with_reference,
-            accuracy,
-            (0.25, 0.5, 0.75, 1.0),
-        ),
+        tried("zeroshot.default_head.SHARE", with_reference, accuracy, (0.25, 0.5, 0.75, 1.0)),
         tried(
             "zeroshot.default_head.PLACE_BONUS",
             with_reference,
             accuracy,
             tuple(tuple(g / place for place in range(1, 6)) for g in (1.0, 1.5, 2.0, 3.0)),
         ),
-        *(
-            tried(
-                f"zeroshot.class_means.{name}",
-                _with_examples(_accuracy),
-                f"accuracy, panel and table {examples}",
-            )
-            for name in (
-                *(
-                    "EXPLAINED[0]",
-                    "EXPLAINED[1]",
-                    "SLOPE_STD",
-                    "RANKING_EXAMPLES",
-                    "RIDGE",
-                ),
-            )
-        ),
+        tried(f"{MEANS}.EXPLAINED[0]", with_examples, examples),
+        tried(f"{MEANS}.EXPLAINED[1]", with_examples, examples),
+        tried(f"{MEANS}.RANKING_EXAMPLES", with_examples, examples),
+        tried(f"{MEANS}.ISOTROPIC", with_examples, examples, (0.25, 0.5, 0.65, 0.75, 0.85)),
         tried(
-            "zeroshot.class_means.ISOTROPIC",
-            _with_examples(_accuracy),
-            f"accuracy, panel and table {examples}",
-            (0.25, 0.5, 0.65, 0.75, 0.85),
+            "zeroshot.together.FEATURE_WEIGHT", within_budget, budget, (1 / 20, 1 / 6, 1 / 3, 1 / 2)
         ),
-        tried(
-            "zeroshot.class_means.FEATURE_WEIGHT",
-            _with_examples(_accuracy),
-            f"accuracy, panel and table {examples}",
-            (1 / 3, 1 / 2, 2 / 3, 4 / 5),
-        ),
-        *(
-            tried(
-                name,
-                within_budget,
-                "accuracy within a budget of 5%, without and with examples",
-                values,
-            )
-            for name, values in (
-                ("zeroshot.together.FEATURE_WEIGHT", (1 / 20, 1 / 6, 1 / 3, 1 / 2)),
-                ("zeroshot.together.N_FOLDS", (5, 10, 20)),
-            )
-        ),
-        *(
-            tried(
-                f"zeroshot.class_means.FACTORS[{place}]",
-                _with_examples(_likelihood),
-                f"log-loss, panel and table {examples}",
-            )
-            for place in (0, 1)
-        ),
-        tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
+        tried(f"{MEANS}.DENSITY_WEIGHT", in_batches, batches),
         tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
-        *(
-            tried(
-                f"{GATE}.SEEN_TEMPERATURES[{kind}]",
-                by_seen_scores(kind),
-                "log-loss of seen classes",
-            )
-            for kind in ("multiclass", "one-vs-rest")
-        ),
-        tried("zeroshot.evidence.MOST_WEIGHT", with_evidence, "accuracy, panel and evidence"),
+        tried("zeroshot.together.SEEN_TEMPERATURE", by_seen_scores("multiclass"), seen),
+        tried(f"{GATE}.ONE_VS_REST_TEMPERATURE", by_seen_scores("one-vs-rest"), seen),
     )
 
 
 UNMEASURED = {
-    "zeroshot.class_means.SIGNAL": "examples without a reference; all other numbers have one here",
-    "zeroshot.together.THRESHOLD": "the threshold without a reference, on held-out seen classes",
-    "zeroshot.together.THRESHOLD_BY_BATCH": "the same with a batch as the reference: "
-    "-0.5, 0, 0.25, 0.5 and 1 lose .062, .041, .033, .025 and .014 of all accuracy on seen classes "
-    "in the mean, .147, .106, .088, .070 and .039 on the lowest data set, and .207, .165, .143, "
-    ".119 and .078 of the inputs of held-out classes are found (batches with as many of both)",
-    "zeroshot.forecast.CONFIDENCE_ERROR": "the width of intervals with a batch: .05, "
-    ".1, .15, .2, .25 and .3 contain .769, .931, .948, .958, .963 and .963 of the accuracies on "
-    "held-out classes, and are .173, .280, .342, .380, .407 and .425 wide in the mean",
-    "zeroshot.together.SEEN_TEMPERATURE": "the same number as SEEN_TEMPERATURES[multiclass]",
-    "zeroshot.seen_and_new.SEEN_LOSS": "a choice of the user, not of the data",
+    f"{MEANS}.SIGNAL": "examples without a reference; all other numbers have one here",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
-    "recognition.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
-    "recognition.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
 }
 """Numbers that may change predictions and have no measurement here, with what they do."""
@@ -486,9 +479,9 @@ FIXED = {
             "zeroshot.scores.TIED_SCORES",
             f"{WEIGHTED}.ROUNDING",
             "zeroshot.default_head.ROUNDING",
-            "zeroshot.class_means.TINY",
+            f"{MEANS}.TINY",
             "zeroshot.together.NEVER",
-            f"{GATE}.LARGEST",
+            "zeroshot.formula.LARGEST",
             "zeroshot.scores.ROUNDING_UNITS",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
@@ -508,7 +501,7 @@ FIXED = {
     **dict.fromkeys(
         (
             f"{WEIGHTED}.LEAST_INPUTS",
-            "zeroshot.class_means.N_FOLDS",
+            f"{MEANS}.N_FOLDS",
             f"{BATCH}.MOST_DIRECTIONS",
             f"{PAPER}.likelihoods.MAX_RANKINGS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
@@ -522,9 +515,14 @@ FIXED = {
         "a size of blocks or of simulations, or a seed",
     ),
     **dict.fromkeys(
-        ("zeroshot.rehearsal.USUAL_FOLDS", "zeroshot.classifier.REFERENCE_SHARE"),
+        (
+            "zeroshot.together.N_FOLDS",
+            "zeroshot.rehearsal.USUAL_FOLDS",
+            "zeroshot.classifier.REFERENCE_SHARE",
+        ),
         "a size of hold-outs",
     ),
+    f"{GATE}.SEEN_LOSS": "a choice of the user",
     **dict.fromkeys(
         (
             "zeroshot.rehearsal.ENOUGH_TO_JUDGE",
@@ -631,26 +629,31 @@ def _standard_error(one: Mapping[str, Floats], other: Mapping[str, Floats]) -> f
     return float(max(over_classes, means.std(ddof=1) / np.sqrt(len(gains))))
 
 
+def measure_at(number: Number, value: Any, task: ScoredTask) -> Floats:
+    """Measure one value of a number on one task."""
+    with number_set(number.name, value):
+        return number.measure(task)
+
+
 def measure_number(
-    number: Number, tasks: Sequence[ScoredTask], others: Sequence[ScoredTask] = ()
+    number: Number,
+    tasks: Sequence[ScoredTask],
+    others: Sequence[ScoredTask] = (),
+    measure: Callable[[Number, Any, ScoredTask], Floats] = measure_at,
 ) -> Choice:
     """Measure a number at all values, choose on some tasks, and report on others."""
-    current = read_number(number.name)
-    found, elsewhere = [], []
-    for value in number.values:
-        with number_set(number.name, value):
-            found.append(_measure_tasks(number, tasks))
-            elsewhere.append(_measure_tasks(number, others))
-    return choose(number, current, found, elsewhere)
 
+    def collect(tasks: Sequence[ScoredTask]) -> list[dict[str, Floats]]:
+        found = []
+        for value in number.values:
+            tables: dict[str, list[Floats]] = {}
+            for task in tasks:
+                if len(by_class := measure(number, value, task)):
+                    tables.setdefault(task.name.split(maxsplit=1)[0], []).append(by_class)
+            found.append({name: np.mean(parts, axis=0) for name, parts in tables.items()})
+        return found
 
-def _measure_tasks(number: Number, tasks: Sequence[ScoredTask]) -> dict[str, Floats]:
-    """Return the means over the tasks of each data set, by class."""
-    tables: dict[str, list[Floats]] = {}
-    for task in tasks:
-        if len(by_class := number.measure(task)):
-            tables.setdefault(task.name.split(maxsplit=1)[0], []).append(by_class)
-    return {name: np.mean(parts, axis=0) for name, parts in tables.items()}
+    return choose(number, read_number(number.name), collect(tasks), collect(others))
 
 
 def format_number(value: Any) -> str:
@@ -691,6 +694,25 @@ tables, whose intervals contain the accuracy less often than they claim.
 mean width | predicted - measured | mean error |
 |---|---|---|---|---|---|---|---|
 """
+ERRORS = """
+With a batch and other values of `zeroshot.forecast.CONFIDENCE_ERROR`, over all of these designs:
+
+| value of `CONFIDENCE_ERROR` | intervals | inside (95% claimed) | inside, lowest data \
+set | mean width | predicted - measured | mean error |
+|---|---|---|---|---|---|---|
+"""
+COSTS = """
+## Thresholds without a guarantee
+
+A new class is predicted if its log-odds exceed a threshold. Without inputs of seen classes no \
+budget is kept: these defaults are the smallest of those tried that lose at most .05 of the \
+accuracy on seen classes in the mean over data sets, and .1 on each. In the batch, half of the \
+inputs are of held-out classes.
+
+| number | value | accuracy on seen classes that is lost | on the worst data set | accuracy on \
+held-out classes |
+|---|---|---|---|---|
+"""
 WITHOUT = """
 ## Not measured
 
@@ -702,7 +724,11 @@ These numbers can change predictions, but are not measured here.
 
 
 def write_page(
-    choices: Sequence[Choice], predictions: Sequence[Prediction], n_classes: int, path: Path
+    choices: Sequence[Choice],
+    predictions: Sequence[Prediction],
+    costs: Sequence[Cost],
+    n_classes: int,
+    path: Path,
 ) -> None:
     """Write the page of all numbers."""
     with replace_file(path) as stream:
@@ -715,6 +741,12 @@ def write_page(
             stream.write(f"| {' | '.join(cells)} | {one.what} |\n")
         stream.write(PREDICTIONS)
         for row in summarize_predictions(predictions):
+            stream.write(f"| {' | '.join(row)} |\n")
+        stream.write(ERRORS)
+        for row in summarize_errors(predictions):
+            stream.write(f"| {' | '.join(row)} |\n")
+        stream.write(COSTS)
+        for row in summarize_costs(costs):
             stream.write(f"| {' | '.join(row)} |\n")
         stream.write(WITHOUT)
         stream.writelines(f"| `{name}` | {what} |\n" for name, what in UNMEASURED.items())
@@ -743,46 +775,82 @@ def main() -> None:
 
     try:
         tasks = [
-            task.limit(N_INPUTS)
+            task
             for dataset in TABLES
             for task in load_scored_tasks(
                 dataset, given.directory, announce, (HELD_OUT,), (LEAST_SQUARES, "multiclass")
             )
         ]
-        others = [
-            task.limit(N_INPUTS) for task in load_scored_tasks("outside", given.directory, announce)
-        ]
+        others = list(load_scored_tasks("outside", given.directory, announce))
     except RankshotError as error:
         sys.exit(str(error))
     announce("the tasks are loaded")
-    numbers = [number for number in list_numbers() if given.only in number.name]
+    measure_all(tasks, others, given.jobs, given.output, given.only, announce)
+
+
+def measure_all(
+    tasks: Sequence[ScoredTask],
+    others: Sequence[ScoredTask],
+    n_jobs: int,
+    page: Path,
+    only: str = "",
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Measure all numbers whose names contain a text in several processes, and write the page."""
+    numbers = [number for number in list_numbers() if only in number.name]
+    # Processes that are forked have the tasks already; most measurements are of few inputs.
+    _large[:] = [task.limit(*MOST_MEASURED) for task in (*tasks, *others)]
+    _small[:] = [task.limit(N_INPUTS) for task in _large]
+    own, elsewhere = _small[: len(tasks)], _small[len(tasks) :]
+    jobs = [
+        (number.name, value, place)
+        for number in numbers
+        for value in range(len(number.values))
+        for place in range(len(_small))
+    ]
     choices = []
-    # Processes that are forked have the tasks and the measurements already.
-    _tasks.extend(tasks)
-    _others.extend(others)
-    with ProcessPoolExecutor(given.jobs, get_context("fork")) as pool:
-        for choice in pool.map(_measure_by_name, [number.name for number in numbers]):
+    with ProcessPoolExecutor(n_jobs, get_context("fork")) as pool:
+        found = pool.map(_measure_job, jobs)
+        costs = pool.map(_measure_costs, range(len(tasks)))
+        predictions = pool.map(_predict_task, range(len(tasks)))
+        for number in numbers:
+            measured = {
+                (repr(value), task.name): next(found) for value in number.values for task in _small
+            }
+            choice = measure_number(
+                number,
+                own,
+                elsewhere,
+                # This is called before the next number is measured.
+                lambda _, value, task: measured[repr(value), task.name],  # noqa: B023
+            )
             announce(
                 f"{choice.name}: {choice.value} (best {choice.best}, not clearly worse: "
                 f"{', '.join(choice.equal)}; lost {choice.lost:.4f})"
             )
             choices.append(choice)
-        predictions = [one for task in pool.map(_predict_task, range(len(tasks))) for one in task]
+        parts = [[one for some in each for one in some] for each in (predictions, costs)]
     classes = {task.name.split()[0]: len(set(task.labels)) for task in tasks}
-    write_page(choices, predictions, sum(classes.values()), given.output)
-    announce(f"{given.output} written")
+    write_page(choices, *parts, sum(classes.values()), page)
+    announce(f"{page} written")
 
 
-_tasks: list[ScoredTask] = []
-_others: list[ScoredTask] = []
+_large: list[ScoredTask] = []
+_small: list[ScoredTask] = []
 
 
-def _measure_by_name(name: str) -> Choice:
-    return measure_number(next(one for one in list_numbers() if one.name == name), _tasks, _others)
+def _measure_job(job: tuple[str, int, int]) -> Floats:
+    name, value, place = job
+    number = next(one for one in list_numbers() if one.name == name)
+    return measure_at(number, number.values[value], _small[place])
 
 
-def _predict_task(number: int) -> list[Prediction]:
-    return list(predict_accuracies(_tasks[number]))
+def _predict_task(place: int) -> list[Prediction]:
+    return list(predict_accuracies(_small[place]))
+
+
+def _measure_costs(place: int) -> list[Cost]:
+    return list(measure_thresholds(_large[place]))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction.defaults import (
+    CONFIDENCE_ERROR,
+    CONFIDENCE_ERRORS,
     FIXED,
     KINDS,
+    THRESHOLDS,
     UNMEASURED,
     WITHOUT_PREDICTIONS,
+    Cost,
     Number,
     Prediction,
     choose,
@@ -22,12 +26,14 @@ from reproduction.defaults import (
     number_set,
     read_number,
     read_page,
+    summarize_costs,
+    summarize_errors,
     summarize_predictions,
 )
 from sklearn.base import BaseEstimator
 
 import rankshot as rs
-from rankshot.zeroshot import default_head, evidence, seen_and_new, weighted_mean
+from rankshot.zeroshot import class_means, default_head, evidence, weighted_mean
 from rankshot.zeroshot.metrics import Interval
 
 PACKAGE = Path(rs.__file__).parent
@@ -74,7 +80,8 @@ def find_numbers():
 
 
 def test_every_number_of_zeroshot_is_measured_or_said_to_be_none():
-    known = {name.partition("[")[0] for name in (*MEASURED, *UNMEASURED, *FIXED)}
+    swept = (*THRESHOLDS, "zeroshot.forecast.CONFIDENCE_ERROR")
+    known = {name.partition("[")[0] for name in (*MEASURED, *swept, *UNMEASURED, *FIXED)}
     in_zeroshot = {name for name in known if name.startswith("zeroshot.")}
     found = find_numbers()
     assert found - in_zeroshot == set(), f"numbers that are on no list: {ADVICE}"
@@ -99,9 +106,9 @@ def test_the_value_of_the_code_is_among_those_tried():
         ("zeroshot.default_head.UNCERTAINTY", 0.3, lambda: default_head.UNCERTAINTY),
         ("zeroshot.weighted_mean.WeightedMean.decay", 0.7, lambda: rs.WeightedMean().decay),
         (
-            "zeroshot.seen_and_new.SEEN_TEMPERATURES[one-vs-rest]",
+            "zeroshot.class_means.EXPLAINED[1]",
             0.2,
-            lambda: seen_and_new.SEEN_TEMPERATURES["one-vs-rest"],
+            lambda: class_means.EXPLAINED[1],
         ),
     ],
 )
@@ -184,3 +191,22 @@ def test_intervals_are_counted_by_data_set():
         "0.150",
     )
     assert last[:2] == ("tables", "the half most different from one class")
+    # The interval of a batch depends on the error of confidence.
+    every = [one._replace(error=error) for error in CONFIDENCE_ERRORS for one in inside]
+    assert [row[:2] for row in summarize_errors([*every, *outside])] == [
+        (f"**{error:g}**", "6") if error == CONFIDENCE_ERROR else (f"{error:g}", "3")
+        for error in CONFIDENCE_ERRORS
+    ]
+
+
+def test_costs_are_means_over_data_sets():
+    name = "zeroshot.together.THRESHOLD"
+    costs = [
+        Cost(*row)
+        for at, values in THRESHOLDS.items()
+        for value in values
+        for row in [("a", at, value, 0.1, 0.5), ("a", at, value, 0.3, 0.7), ("b", at, value, 0, 0)]
+    ]
+    rows = [*summarize_costs(costs)]
+    assert len(rows) == sum(map(len, THRESHOLDS.values()))
+    assert (f"`{name}`", "**1.5**", "0.100", "0.200", "0.300") in rows

@@ -5,9 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from rankshot.zeroshot.class_means import (
+    DENSITY_WEIGHT,
     EXPLAINED,
-    RIDGE,
-    SLOPE_STD,
     ClassMeans,
     ClassModel,
     Examples,
@@ -72,16 +71,17 @@ def test_means_of_new_classes_are_those_of_the_joint_normal_distribution():
     x = rng.normal(size=(3, C))
     found = space.fit_new_means(weights, Groups.collect(x, codes, L), None)
     prior = weights[:2] / weights[:2].sum(axis=1, keepdims=True) @ space.seen
-    prior *= np.sqrt(EXPLAINED[0] * 0.4) / np.linalg.norm(prior, axis=1, keepdims=True)
+    explained, unexplained = 0.4 * np.array(EXPLAINED)
+    prior *= np.sqrt(explained) / np.linalg.norm(prior, axis=1, keepdims=True)
     prior = np.vstack([prior, np.zeros(C)])
     n = np.array([[2.0], [1.0], [0.0]])
     observed = np.array([x[:2].mean(axis=0), x[2], np.zeros(C)])
-    slope = measure_slope(prior, observed, n / (n * EXPLAINED[1] * 0.4 / C + space.variance))
+    slope = measure_slope(prior, observed, n / (n * unexplained / C + space.variance))
     prior *= slope
-    known = EXPLAINED[1] + EXPLAINED[0] * max(0, 1 - slope**2)
-    rest = np.array([known, known, sum(EXPLAINED)]) * 0.4 / C
+    known = unexplained + explained * max(0, 1 - slope**2)
+    rest = np.array([known, known, unexplained + explained]) / C
     for axis in range(C):
-        means = np.diag(rest) + EXPLAINED[1] * 0.4 / C
+        means = np.diag(rest) + unexplained / C
         across = means[:, codes]
         own = means[np.ix_(codes, codes)] + space.variance[axis] * np.eye(3)
         posterior = prior[:, axis] + across @ np.linalg.solve(own, x[:, axis] - prior[codes, axis])
@@ -97,7 +97,7 @@ def test_the_factor_of_the_rankings_is_that_of_a_ridge_regression():
         observed = factor * prior + 0.1 * noise
         a, b, w = (some[:5] for some in (prior, observed, weights))
         a, b = a - a.mean(axis=0), b - b.mean(axis=0)
-        model = Ridge(alpha=1 / SLOPE_STD**2, fit_intercept=False)
+        model = Ridge(alpha=1, fit_intercept=False)
         model.fit(a.reshape(-1, 1), (b - a).ravel(), sample_weight=w.ravel())
         expected = np.clip(1 + model.coef_[0], 0, 1.5)
         assert measure_slope(prior, observed, weights) == pytest.approx(expected)
@@ -146,9 +146,25 @@ def test_a_correction_is_the_logistic_regression_of_scikit_learn():
     x = rng.normal(size=(60, 4))
     codes = rng.integers(0, 3, 60)
     size = (x**2).sum(axis=1).mean()
-    model = LogisticRegression(C=1 / (RIDGE * size), fit_intercept=False, tol=1e-8).fit(x, codes)
-    found = fit_correction(x, codes, np.zeros((60, 3)))
-    np.testing.assert_allclose(found, model.coef_, atol=1e-3)
+    model = LogisticRegression(C=1 / size, fit_intercept=False, tol=1e-8).fit(x, codes)
+    factors, slopes = fit_correction(x, codes, np.zeros((2, 60, 3)))
+    np.testing.assert_allclose(slopes, model.coef_, atol=1e-3)
+    # Tables that tell nothing keep their factors.
+    np.testing.assert_allclose(factors, [DENSITY_WEIGHT] * 2, rtol=1e-3)
+
+
+def test_the_factors_of_log_posteriors_are_those_that_the_labels_were_drawn_by():
+    rng = np.random.default_rng(4)
+    tables, x = rng.normal(size=(2, 4000, 3)), 1e-9 * rng.normal(size=(4000, 1))
+    logits = 0.3 * tables[0] + 1.5 * tables[1]
+    codes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    factors, _ = fit_correction(x, codes, tables)
+    np.testing.assert_allclose(factors, [0.3, 1.5], atol=0.1)
+    # One label moves the logarithm of a factor by its gradient, as its prior variance is 1.
+    one, _ = fit_correction(x[:1], codes[:1], tables[:, :1])
+    share = np.exp(one @ tables[:, 0])
+    slope = tables[:, 0, codes[0]] - tables[:, 0] @ share / share.sum()
+    np.testing.assert_allclose(np.log(one / DENSITY_WEIGHT), one * slope, atol=1e-3)
 
 
 def test_folds_divide_each_class():

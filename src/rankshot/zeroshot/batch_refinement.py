@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import require_choice
+from rankshot.zeroshot.class_means import DENSITY_WEIGHT
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
 from rankshot.zeroshot.examples import as_examples
@@ -32,9 +33,6 @@ from rankshot.zeroshot.weighted_mean import Examples, WeightedMean
 
 Floats = NDArray[np.float64]
 ClassPrior = Literal["auto", "equal", "estimated"]
-DENSITY_WEIGHT = 0.5
-"""The weight of the normal log-density. Scores are not quite normal, and the density of many
-columns is far too confident; with half of it, the EM algorithm changes its mind more easily."""
 LEAST_PER_CLASS = 5
 """The inputs per class from which on a batch is used without being asked for. On held-out seen
 classes, batches of two or three inputs per class gain nothing, those of five gain .01 to .03."""

@@ -43,18 +43,12 @@ reference."""
 EXPLAINED = 0.225, 0.375
 """The variance of the means of new classes that the rankings explain, and the variance of the rest,
 as shares of ρ of the seen classes."""
-SLOPE_STD = 0.5
-"""The standard deviation of the factor of the rankings' means, see `measure_slope`."""
-FEATURE_WEIGHT = 2 / 3
-"""The weight of features in the log-likelihood, where they tell new classes from each other."""
 RANKING_EXAMPLES = 5.0
 """The log-posterior by the rankings has the weight k / (k + n) beside n examples per class: the
 means know the rankings as well."""
-RIDGE = 1.0
-"""The penalty of the logistic correction, for inputs of length 1."""
-FACTORS = 0.5, 0.5
-"""The factors of the log-posteriors by rankings and by means, before any example is left out, and
-the standard deviation of their logarithms."""
+DENSITY_WEIGHT = 0.5
+"""The weight of normal log-densities, before labels tell a better one: scores are not quite normal,
+and densities of many columns are far too confident."""
 N_FOLDS = 5
 """Inputs are left out in this number of groups."""
 TINY = 1e-12
@@ -349,7 +343,7 @@ def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
 
     It is the slope of a regression of the observed on the prior means, both about their mean over
     classes with examples: 1 if the rankings are as good as expected, and about 0 if they are wrong.
-    Beforehand it is normal, with mean 1.
+    Beforehand it is normal, with mean 1 and variance 1.
 
     Parameters
     ----------
@@ -362,8 +356,7 @@ def measure_slope(prior: Floats, observed: Floats, weights: Floats) -> float:
         return 1.0
     one, other, w = prior[has], observed[has], weights[has]
     one, other = one - one.mean(axis=0), other - other.mean(axis=0)
-    known = 1 / SLOPE_STD**2
-    slope = (known + (w * one * other).sum()) / (known + (w * one**2).sum())
+    slope = (1 + (w * one * other).sum()) / (1 + (w * one**2).sum())
     return float(np.clip(slope, 0.0, 1.5))
 
 
@@ -386,7 +379,7 @@ class ClassModel:
     unlabelled : Unlabelled, optional
         Inputs that may be of new classes.
     feature_weight : float
-        The weight of features, if there are any.
+        The weight of features, if there are any. By default, both kinds of columns count the same.
     trust : float
         From 0 to 1, a factor of the weight of the rankings.
     """
@@ -396,7 +389,7 @@ class ClassModel:
     reference: Reference | None
     examples: Examples | None
     unlabelled: Unlabelled | None = None
-    feature_weight: float = FEATURE_WEIGHT
+    feature_weight: float = 0.5
     trust: float = 1.0
 
     @cached_property
@@ -475,10 +468,9 @@ class ClassModel:
         """Return linear functions of the points of all kinds, side by side, as those of columns."""
         found, offsets, start = {}, np.zeros(len(slopes)), 0
         for kind, space in self.spaces.items():
-            d = len(space.variance)
-            own = np.sqrt(self.kinds[kind]) * slopes[:, start : start + d]
-            found[kind], offset = space.unfold(own, np.zeros(len(slopes)))
-            offsets, start = offsets + offset, start + d
+            stop = start + len(space.variance)
+            found[kind], offset = space.unfold(slopes[:, start:stop], np.zeros(len(slopes)))
+            offsets, start = offsets + offset, stop
         return self._map(found, offsets)
 
 
@@ -501,29 +493,26 @@ def learn_correction(model: ClassModel, examples: Examples) -> Learned:
         # Rankings that the examples contradict hardly count. Without examples, a class has no more.
         model = replace(model, trust=min(model.means["f"].slope, 1.0))
     # No example is left out of one per class: the factors would be smaller by half.
-    a = b = FACTORS[0] / (1 if counts.max() > 1 else 2)
-    correction = np.zeros((L, 1))
+    a = b = DENSITY_WEIGHT / (1 if counts.max() > 1 else 2)
+    correction = None
     if len(has) > 1 and counts.max() > 1:
-        fold, shape = assign_folds(codes), (len(codes), L)
-        by_rankings, by_means = np.zeros(shape), np.zeros(shape)
+        fold, tables = assign_folds(codes), np.zeros((2, len(codes), L))
         for j in range(N_FOLDS):
             left = fold == j
             inputs, rest = examples.inputs.take(left), examples.inputs.take(~left)
             kept = replace(model, examples=Examples(rest, codes[~left]))
             if model.reference is not None:
                 kept.__dict__["spaces"] = model.spaces
-            by_rankings[left] = model.part.evaluate(inputs) * kept.ranking_share
-            by_means[left] = kept.fit_maps()[0].evaluate(inputs)
+            tables[0, left] = model.part.evaluate(inputs) * kept.ranking_share
+            tables[1, left] = kept.fit_maps()[0].evaluate(inputs)
+        points = np.hstack([*model.points.values()]) / np.sqrt(len(model.kinds))
         # Classes without examples cannot be the correct ones.
         own = np.searchsorted(has, codes)
-        by_rankings, by_means = by_rankings[:, has], by_means[:, has]
-        a, b = fit_factors(by_rankings, by_means, own)
-        points = [np.sqrt(model.kinds[kind]) * x for kind, x in model.points.items()]
-        found = fit_correction(np.hstack(points), own, a * by_rankings + b * by_means) / a
-        correction = np.zeros((L, found.shape[1]))
-        correction[has] = found
+        (a, b), slopes = fit_correction(points, own, tables[:, :, has])
+        correction = np.zeros((L, slopes.shape[1]))
+        correction[has] = slopes / (a * np.sqrt(len(model.kinds)))
     new = model.fit_maps(b / a)[0].plus(model.part, np.full(L, model.ranking_share))
-    if correction.any():
+    if correction is not None:
         new = new.plus(model.correct(correction), np.ones(L))
     return Learned(new, 1 / a, model.trust)
 
@@ -540,51 +529,33 @@ def assign_folds(codes: Codes) -> Codes:
     return fold
 
 
-def fit_correction(x: Floats, codes: Codes, log_posterior: Floats) -> Floats:
-    r"""Return slopes, one row per class, that correct log-posteriors by logistic regression.
+def fit_correction(x: Floats, codes: Codes, tables: Floats) -> tuple[Floats, Floats]:
+    """Return factors of log-posteriors, and slopes by class, that make labels most probable.
 
     The log-posteriors of each example are those of means that were found without it, so they do not
-    know its class. The slopes maximise the log-likelihood of the labels less ``RIDGE`` / 2 times
-    their squares: few examples correct little.
+    know its class. Beforehand, the logarithms of their factors are normal, and the slopes are so
+    where inputs have length 1, all with variance 1: few examples correct little.
 
     Parameters
     ----------
     x : ndarray of shape (n, d)
     codes : ndarray of int
-    log_posterior : ndarray of shape (n, L)
+    tables : ndarray of shape (k, n, L)
+        Log-posteriors.
     """
-    n, L = log_posterior.shape
+    k, n, L = tables.shape
     basis, scale, axes = np.linalg.svd(x, full_matrices=False)
-    points, ridge = basis * scale, RIDGE * float(np.vecdot(x, x).mean())
-    rows = np.arange(n)
+    points, ridge = basis * scale, float(np.vecdot(x, x).mean())
+    start = np.append(np.full(k, np.log(DENSITY_WEIGHT)), np.zeros(L * len(scale)))
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        slopes = parameters.reshape(L, -1)
-        log_proba = log_softmax(log_posterior + points @ slopes.T, axis=1)
-        excess = np.exp(log_proba)
-        excess[rows, codes] -= 1
-        value = -log_proba[rows, codes].sum() + 0.5 * ridge * (slopes**2).sum()
-        return float(value), (excess.T @ points + ridge * slopes).ravel()
+        factors, off = np.exp(parameters[:k]), (parameters - start)[:k]
+        slopes = parameters[k:].reshape(L, -1)
+        log_proba = log_softmax(np.tensordot(factors, tables, 1) + points @ slopes.T, axis=1)
+        excess = np.exp(log_proba) - np.eye(L)[codes]
+        value = 0.5 * (off @ off + ridge * (slopes**2).sum()) - log_proba[np.arange(n), codes].sum()
+        by_factor = factors * (excess * tables).sum(axis=(1, 2)) + off
+        return float(value), np.append(by_factor, excess.T @ points + ridge * slopes)
 
-    found = minimize(loss, np.zeros(L * len(scale)), jac=True, method="L-BFGS-B").x
-    return np.asarray(found.reshape(L, -1) @ axes)
-
-
-def fit_factors(one: Floats, other: Floats, codes: Codes) -> tuple[float, float]:
-    """Return the factors of two tables of log-posteriors whose sum makes labels most probable.
-
-    Few labels change little: beforehand, the logarithms of both factors are normal.
-    """
-    usual, spread = FACTORS
-    rows = np.arange(len(codes))
-
-    def loss(log_factors: Floats) -> tuple[float, Floats]:
-        factors, off = np.exp(log_factors), (log_factors - np.log(usual)) / spread
-        log_proba = log_softmax(factors[0] * one + factors[1] * other, axis=1)
-        excess = np.exp(log_proba)
-        excess[rows, codes] -= 1
-        slopes = factors * [(excess * one).sum(), (excess * other).sum()] + off / spread
-        return float(0.5 * off @ off - log_proba[rows, codes].sum()), slopes
-
-    a, b = np.exp(minimize(loss, np.log([usual, usual]), jac=True, method="L-BFGS-B").x)
-    return float(a), float(b)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    return np.exp(found[:k]), found[k:].reshape(L, -1) @ axes

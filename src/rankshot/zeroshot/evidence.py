@@ -18,8 +18,6 @@ from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
-MOST_WEIGHT = 1.0
-"""Errors that head and evidence have in common look like agreement; this limits what they cost."""
 LOWER_LIMIT = 1.64
 """Standard errors: the agreement of a few inputs may be chance."""
 LOG_WEIGHTS = (-6.0, 6.0)
@@ -94,7 +92,7 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
     p = float(np.exp(log_proba.max(axis=1)).mean())
     by_chance = (1 - p) / (L - 1)
     q = min((agreement - by_chance) / max(p - by_chance, np.finfo(float).eps), 0.98)
-    return min(MOST_WEIGHT, float(np.exp(find_log_factor(evidence, q, LOG_WEIGHTS))))
+    return min(1.0, float(np.exp(find_log_factor(evidence, q, LOG_WEIGHTS))))
 
 
 def make_tfidf() -> FeatureUnion:

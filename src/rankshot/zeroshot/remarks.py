@@ -13,7 +13,7 @@ from scipy.special import softmax
 from rankshot.core.errors import format_count, quote_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, standardize_rows
-from rankshot.zeroshot.seen_and_new import SEEN_TEMPERATURES, JointHead
+from rankshot.zeroshot.seen_and_new import JointHead, default_temperature
 from rankshot.zeroshot.together import NEVER
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
@@ -141,7 +141,7 @@ def describe_predictions(
 
 def describe_closed_set(inputs: Scores) -> list[str]:
     """How many inputs the model is certain of, which will nevertheless get a new class."""
-    f = standardize_rows(inputs.values) / SEEN_TEMPERATURES[inputs.kind]
+    f = standardize_rows(inputs.values) / default_temperature(inputs.kind)
     first = f.argmax(axis=1)
     certain = softmax(f, axis=1).max(axis=1) > CERTAIN
     if not certain.any():

@@ -44,9 +44,10 @@ NONE_OF_THESE = "none of these"
 """The name of the class of inputs that are of no seen and of no new class."""
 SEEN_LOSS = 0.02
 """The default budget, with a reference."""
-SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
-"""The default temperatures of the seen classes. The best ones on held-out inputs are .38 to .60 for
-logistic regression, .74 to 1.01 for least squares, and .36 to .38 for one-vs-one machines."""
+ONE_VS_REST_TEMPERATURE = 0.75
+"""The temperature of one-vs-rest scores; other kinds have `SEEN_TEMPERATURE`. The best ones on
+held-out inputs are .74 to 1.01 for least squares, .38 to .60 for logistic regression, and .36 to
+.38 for one-vs-one machines."""
 TEMPERATURE_BOUNDS = (0.02, 50.0)
 
 
@@ -81,8 +82,8 @@ class JointHead(Head):
     misfit : float, optional
         The threshold of inputs of none of the classes, if these may be predicted.
     seen_temperature : float, optional
-        The temperature of the seen classes. By default .45 for multiclass, .75 for one-vs-rest and
-        .4 for one-vs-one scores.
+        The temperature of the seen classes. By default .75 for one-vs-rest scores, and .45 for
+        others.
     predicts_seen : bool
         Whether seen classes may be predicted. Otherwise, "none of these" takes their place.
     new_by_head : bool
@@ -212,7 +213,7 @@ class JointHead(Head):
             ranks = new.rank_slopes if new.rank_slopes.size else np.zeros((len(new.classes), C))
             rows.append((new.slopes, ranks, new.offsets))
         stacked = new.stack_constants(*map(np.concatenate, zip(*rows, strict=True)))
-        temperature = self.seen_temperature or SEEN_TEMPERATURES[kind or "multiclass"]
+        temperature = self.seen_temperature or default_temperature(kind)
         return stacked | {
             "first_slopes": self.first_slopes,
             "first_offsets": self.first_offsets,
@@ -303,6 +304,11 @@ ARRAYS = (
     *("slopes", "rank_slopes", "offsets", "first_slopes", "first_offsets"),
     *("groups", "ranking_shares", "thresholds"),
 )
+
+
+def default_temperature(kind: Kind | None) -> float:
+    """The temperature of the standardised scores of seen classes, if no label tells it."""
+    return ONE_VS_REST_TEMPERATURE if kind == "one-vs-rest" else SEEN_TEMPERATURE
 
 
 def _first_guess(decision: Decision) -> LinearMap:
