@@ -4,9 +4,18 @@ import mpmath
 import numpy as np
 import pytest
 
-from rankshot.ranking.models.tie_integral import TiedClasses, integrate_logs, tied_log_prob
+from rankshot.ranking.models.tie_integral import (
+    TiedClasses,
+    integrate_logs,
+    place_nodes,
+    tied_log_prob,
+)
 
 GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
+
+
+def by_logs(ratios, taken):
+    return integrate_logs(ratios, taken, place_nodes(len(ratios), taken, ratios.max()))
 
 
 def sum_over_orders(log_worths, log_rest, taken):
@@ -33,7 +42,7 @@ def log_choice(log_worths, log_rest, taken):
 def test_probability_is_the_sum_over_orders(rng, size, taken, scale):
     theta, rest = rng.normal(0, scale, size=(3, size)), rng.normal(0, scale, size=3)
     expected = [log_choice(t, r, taken) for t, r in zip(theta, rest, strict=True)]
-    found = integrate_logs(theta.T - rest, taken)
+    found = by_logs(theta.T - rest, taken)
     assert found == pytest.approx(expected, rel=1e-13, abs=1e-13)
     assert tied_log_prob(theta.T, rest, taken) == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
@@ -42,7 +51,7 @@ def test_probability_is_the_sum_over_orders(rng, size, taken, scale):
 def test_gaps_of_a_thousand(gap):
     theta, rest = np.array([[0.0], [0.5], [1.0]]), np.array([gap])
     expected = log_choice(theta[:, 0], gap, 2)
-    for found in (integrate_logs(theta - rest, 2), tied_log_prob(theta, rest, 2)):
+    for found in (by_logs(theta - rest, 2), tied_log_prob(theta, rest, 2)):
         assert found[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
@@ -51,7 +60,7 @@ def test_both_integrals_are_equal(rng, size, taken):
     """Groups that come early, late and between, in one call."""
     theta = rng.normal(0, 3, size=(size, 50))
     rest = np.linspace(-20, 20, 50)
-    exact = integrate_logs(theta - rest, taken)
+    exact = by_logs(theta - rest, taken)
     assert tied_log_prob(theta, rest, taken) == pytest.approx(exact, rel=1e-12, abs=1e-13)
 
 
@@ -89,11 +98,11 @@ def test_sums_over_classes_of_the_derivatives_by_item(rng, counts, taken, scale)
     class_of = np.repeat(np.arange(len(counts)), counts)
     by_item = log_worths[:, class_of]
     expected = TiedClasses(by_item, np.ones(by_item.shape, int), rest, taken)
-    by_logs = integrate_logs((by_item - rest[:, None]).T, taken)
+    from_logs = by_logs((by_item - rest[:, None]).T, taken)
     found = TiedClasses(log_worths, np.array([counts] * 2), rest, taken)
     # One row per item, and log r last; one column per class.
     adds = np.eye(len(counts) + 1)[np.append(class_of, len(counts))]
-    assert found.log_prob == pytest.approx(by_logs, rel=1e-12, abs=1e-13)
+    assert found.log_prob == pytest.approx(from_logs, rel=1e-12, abs=1e-13)
     gradient = expected.gradient @ adds[:-1, :-1]
     assert found.gradient == pytest.approx(gradient, rel=1e-11, abs=1e-12)
     hessian = adds.T @ expected.hessian @ adds

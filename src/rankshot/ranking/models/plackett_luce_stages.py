@@ -122,7 +122,7 @@ def build_stages(
         these = np.flatnonzero(tied & (shapes == (g, items, m)).all(axis=1))
         # The integral of a tie needs one cell per class, count and grid point. In a tie that K
         # does not cut, all items are chosen, and nothing is counted.
-        cells = g * (m if m < items else 1) * place_nodes(items).size
+        cells = g * (m if m < items else 1) * place_nodes(items, m).size
         for rows in row_blocks(these.size, cells, BLOCK_CELLS // 4):
             some = these[rows]
             members = order[begin[some][:, None] + np.arange(g), column[some][:, None]]

@@ -17,109 +17,65 @@ inputs and rates that differ by any factor; `TiedClasses` has its derivatives, f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainccinv, gammaln, loggamma, logsumexp
+from scipy.special import gammaln, logsumexp
+
+from rankshot.core.arrays import row_blocks
 
 Floats = NDArray[np.float64]
-LOWEST = -37.0
-"""For smaller x, exp(x - e^x) is less than the rounding error of the integral."""
-MARGIN = 7.0
-"""The largest value of the integrand is not its total: this much more of its logarithm counts."""
-TOLERANCE = 1e-14
-"""The part of a probability that the nodes of the trapezoidal rule may miss."""
+MARGIN = 44.0
+"""Where its logarithm is this far below the largest value, the integrand is negligible."""
+FASTEST = 37.0
+"""Items with a larger ratio to the rest ring before it, up to rounding."""
 CHUNK_CELLS = 1 << 17
 """How many cells, items by nodes by inputs, are computed at a time: they stay in the cache."""
 SMALLEST_LOG = -600.0
 """Probabilities below exp of this are multiplied as logarithms."""
-CLASS_MARGIN = 44.0
-"""Where its logarithm is this far below the largest value, the integrand is negligible."""
 
 
 def tied_log_prob(log_worths: Floats, log_rest: Floats, taken: int) -> Floats:
-    """Log-probability that ``taken`` of the tied items precede all of the rest.
-
-    The nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
-    are computed for the first few of them only: twice the time means q + q (1 - q) instead of
-    q, which loses no digits.
-    """
+    """Log-probability that ``taken`` of the tied items precede all of the rest, for each column."""
     ratios = log_worths - log_rest
     if taken == 1:
         # The first of all items is one of the group.
         return np.asarray(-np.logaddexp(0, -logsumexp(ratios, axis=0)))
-    log_total, slowest = logsumexp(ratios, axis=0), ratios.min(axis=0)
-    result = np.empty(log_total.size)
+    size, n = ratios.shape
+    fastest, result = ratios.max(axis=0), np.empty(n)
     # Inputs whose items ring at similar times share their nodes.
-    by_time = np.argsort(-log_total)
-    while by_time.size:
-        x = _tie_nodes(float(log_total[by_time[0]]), taken)
-        part, by_time = np.split(by_time, [max(1, CHUNK_CELLS // (len(ratios) * x.size))])
-        if taken * (slowest[part].min() + x[0]) < SMALLEST_LOG:
-            result[part] = integrate_logs(ratios[:, part], taken)
-        else:
-            result[part] = _integrate_by_octaves(ratios[:, part], taken, x)
+    by_time = np.argsort(fastest)
+    for rows in row_blocks(n, size * place_nodes(size, taken).size, CHUNK_CELLS):
+        part = by_time[rows]
+        x = place_nodes(size, taken, min(float(fastest[part].max()), FASTEST))
+        is_small = taken * (ratios[:, part].min() + x[0]) < SMALLEST_LOG
+        integrate = integrate_logs if is_small else _integrate
+        result[part] = integrate(ratios[:, part], taken, x)
     return result
 
 
-def _integrate_by_octaves(ratios: Floats, taken: int, x: Floats) -> Floats:
+def _integrate(ratios: Floats, taken: int, x: Floats) -> Floats:
     # Faster items have certainly rung, at any node.
-    rung = ring_by_octaves(np.exp(np.minimum(ratios, -SMALLEST_LOG)), x)
-    tail = rung.prod(axis=1) if taken == rung.shape[1] else _at_least(rung, taken)
+    rates = np.exp(np.minimum(ratios, -SMALLEST_LOG))
+    rung = -np.expm1(-rates * np.exp(x[:, None, None]))
+    tail = rung.prod(axis=1) if taken == len(ratios) else _at_least(rung, taken)
     return np.asarray(np.log(np.exp(x - np.exp(x)) @ tail * (x[1] - x[0])))
 
 
-def ring_by_octaves(rates: Floats, x: Floats) -> Floats:
-    """Probability q that items of these rates have rung, with the nodes first.
-
-    Twice the time means q + q (1 - q) instead of q: only the first octave needs exponentials. The
-    sum reaches 1, where the product q (2 - q) would stay one rounding error below it.
-    """
-    octave = round(np.log(2) / (x[1] - x[0]))
-    rung = np.empty((x.size, *rates.shape))
-    rung[:octave] = -np.expm1(-rates * np.exp(x[:octave, None, None]))
-    for j in range(octave, x.size, octave):
-        before, after = rung[j - octave : j], rung[j : j + octave]
-        np.subtract(1, before, out=after)
-        after *= before
-        after += before
-    return rung
+def place_nodes(size: int, taken: int, fastest: float = 0.0) -> Floats:
+    """Nodes of the trapezoidal rule for a group of this size, and its largest log-ratio."""
+    # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
+    width = 1 / np.sqrt(size + 1)
+    highest = np.log(size + 1 + 10 / width + 40)
+    # To the left, where hardly any item has rung, the integrand decreases like exp(m x).
+    lowest = -max(fastest + np.log(size), 0.0) - MARGIN / taken
+    return np.arange(lowest, highest, min(0.23, 0.45 * width))
 
 
-def _tie_nodes(log_total: float, taken: int) -> Floats:
-    """Nodes of the trapezoidal rule for groups of at most this total rate, in whole octaves."""
-    # To the right, the integrand is at most exp((m + 1) x - e^x).
-    highest = np.log(gammainccinv(taken + 1, TOLERANCE))
-    lowest = _lowest(log_total, taken, np.log(TOLERANCE))
-    return _fill_octaves(lowest, highest, _nodes_per_octave(taken))
-
-
-def _fill_octaves(lowest: float, highest: float, octave: int) -> Floats:
-    n_octaves = int(np.ceil((highest - lowest) / np.log(2)))
-    return np.asarray(lowest + np.arange(n_octaves * octave) * np.log(2) / octave)
-
-
-@lru_cache
-def _nodes_per_octave(taken: int) -> int:
-    """Number of nodes of the trapezoidal rule an octave needs.
-
-    Of the integrand of slow items, exp((m + 1) x - e^x), the rule with the step h leaves the
-    error 2 |Γ(m + 1 + 2πi/h)| / Γ(m + 1). No group has a sharper integrand.
-    """
-    octave = 1
-    while True:
-        frequency = 2 * np.pi * octave / np.log(2)
-        error = loggamma(taken + 1 + 1j * frequency).real - loggamma(taken + 1)
-        if 2 * np.exp(error) < TOLERANCE:
-            return octave
-        octave += 1
-
-
-def integrate_logs(ratios: Floats, taken: int) -> Floats:
-    """Same as `tied_log_prob`, from ratios (g, n) of any size, all in logarithms."""
+def integrate_logs(ratios: Floats, taken: int, x: Floats) -> Floats:
+    """The same as `_integrate`, for ratios of any size: all in logarithms."""
     size = len(ratios)
-    x = place_nodes(size, _lowest(float(ratios.max()) + np.log(size), taken))
     y = ratios.T[:, :, None] + x
     with np.errstate(over="ignore", divide="ignore"):
         log_missed = -np.exp(y)
@@ -141,22 +97,6 @@ def integrate_logs(ratios: Floats, taken: int) -> Floats:
             state[1:] = np.logaddexp(state[1:], arrived)
         log_tail = state[-1]
     return np.asarray(logsumexp(log_tail + x - np.exp(x), axis=1) + np.log(x[1] - x[0]))
-
-
-def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
-    """X below which the integrand is negligible, exp of ``negligible``.
-
-    To the left, where hardly any item has rung, it decreases like exp((m + 1) x).
-    """
-    return float(max(negligible, -max(fastest, 0.0) + (negligible - MARGIN) / (taken + 1)))
-
-
-def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
-    """Nodes of the trapezoidal rule for a group of this size, in whole octaves."""
-    # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
-    width = 1 / np.sqrt(size + 1)
-    highest = np.log(size + 1 + 10 / width + 40)
-    return _fill_octaves(lowest, highest, int(np.ceil(np.log(2) / min(0.25, width / 2))))
 
 
 def _at_least(rung: Floats, count: int) -> Floats:
@@ -212,12 +152,10 @@ class TiedClasses:
     ) -> None:
         size = int(counts[0].sum())
         ratios = log_worths - log_rest[:, None]
-        # Below the lowest node, the integrand is negligible: there it decreases like exp(m x).
-        fastest = float(ratios.max()) + np.log(size)
-        x = place_nodes(size, float(-max(fastest, 0.0) - CLASS_MARGIN / taken))
+        x = place_nodes(size, taken, float(ratios.max()))
         rates = np.exp(ratios)
-        rung = np.ascontiguousarray(np.moveaxis(ring_by_octaves(rates, x), 0, 2))
         self._times = rates[:, :, None] * np.exp(x)
+        rung = -np.expm1(-self._times)
         self._slope = self._times * (1 - rung)
         self._counts = counts[:, :, None].astype(float)
         self._rung = (
