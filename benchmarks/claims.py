@@ -80,7 +80,7 @@ def vote_by_taste(
 def make_board(votes: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return rs.leaderboard(votes, **{"min_votes": 0, "n_draws": 300, **options})
+        return rs.leaderboard(votes, **{"min_votes": 0, **options})
 
 
 def vote_by_raters(
@@ -258,7 +258,7 @@ def look(task: tuple[str, int], seed: int) -> dict[str, float]:
     options = {"looks": "guided" if how == "next_pairs" else "many"} if HAS_LOOKS else {}
     while True:
         wins = np.random.default_rng((seed, 1)).random(n_most + 50)[: a.size] < 0.5
-        board = make_board(to_votes(a, b, wins, C), n_draws=2, **options)
+        board = make_board(to_votes(a, b, wins, C), **options)
         false = max(false, float(board.clearly_better.any()))
         if a.size >= n_most:
             break
@@ -297,7 +297,7 @@ def weigh(volume: int, seed: int) -> dict[str, float]:
     """What ``weigh_raters=True`` did to twenty honest raters and equal items."""
     rng = np.random.default_rng(seed)
     votes = vote_by_taste(rng, np.zeros((20, 6)), np.repeat(np.arange(20), volume))
-    return examine(make_board(votes, weigh_raters=True, n_draws=2), np.zeros(6))
+    return examine(make_board(votes, weigh_raters=True), np.zeros(6))
 
 
 # ---- All of them

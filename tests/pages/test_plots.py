@@ -40,7 +40,7 @@ def assert_inside(axes):
 
 
 def test_worths_have_comparison_intervals():
-    board = rs.leaderboard(VOTES, random_state=0)
+    board = rs.leaderboard(VOTES)
     axes = rs.pages.plot_leaderboard(board)
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
@@ -55,7 +55,7 @@ def test_worths_have_comparison_intervals():
 def test_a_bar_for_each_run_of_items_that_are_not_clearly_different():
     worths = dict(zip("abcdefghij", 1.5 ** np.arange(10), strict=True))
     votes = rs.PlackettLuce.from_worths(worths).sample(60, random_state=0)
-    board = rs.leaderboard(votes, random_state=0)
+    board = rs.leaderboard(votes)
     axes = rs.pages.plot_leaderboard(board)
     bars = [line.get_xydata() for line in axes.lines[1:]]
     ends = [tuple(bar[:, 1]) for bar in bars]
@@ -191,7 +191,7 @@ def test_all_draw_hostile_names_on_given_axes_or_new_ones():
     draws = [
         lambda ax: pages.plot_reliability(["a"], [[0.9, 0.1]], ["a", "b"], ax=ax),
         lambda ax: pages.plot_comparison({HOSTILE: (0.5, 0.4, 0.6)}, ax=ax),
-        lambda ax: pages.plot_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),
+        lambda ax: pages.plot_leaderboard(rs.leaderboard(votes), ax=ax),
         lambda ax: pages.plot_rankings(votes, ax=ax),
     ]
     for draw in draws:

@@ -33,7 +33,7 @@ def test_intervals_that_ignore_raters_do_not_cover():
         drawn = CLAIMS["vote_by_raters"](np.random.default_rng(seed), [100] * 20)
         votes = drawn["votes"]
         nobody = replace(votes, raters=np.full(len(votes), None, object))
-        board = CLAIMS["make_board"](nobody, n_draws=2)
+        board = CLAIMS["make_board"](nobody)
         shares.append(CLAIMS["examine"](board, drawn["theta"])["intervals"])
     assert np.mean(shares) < 0.75
 

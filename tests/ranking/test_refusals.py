@@ -127,7 +127,6 @@ ARGUMENTS = [
     (board(level=1), "level", 1),
     (board(ties="none"), "ties", "none"),
     (board(scale="points"), "scale", "points"),
-    (board(n_draws=1), "n_draws", 1),
     (lambda: rs.leaderboard(PAIRS).votes_needed(0), "width", 0),
     (lambda: rs.leaderboard(PAIRS).next_pairs(0), "n", 0),
 ]

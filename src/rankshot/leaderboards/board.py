@@ -40,6 +40,8 @@ from rankshot.ranking.models.plackett_luce import TIED
 
 Floats = NDArray[np.float64]
 ROWS_SHOWN = 20
+N_DRAWS = 1000
+"""Draws of the errors for rank intervals."""
 ELO_MEAN, ELO_UNIT = 1000.0, 400 / np.log(10)
 
 
@@ -83,8 +85,6 @@ class Leaderboard:
         The level of all intervals, such as 0.95.
     scale : {"log-worth", "elo"}
         The scale of ratings and their differences.
-    n_draws, seed : int
-        The number of draws for the rank intervals, and their seed.
     origin : float
         The rating of a log-worth of 0.
     looks : {"one", "many", "guided"}
@@ -127,8 +127,6 @@ class Leaderboard:
     thin: dict[str, float]
     level: float
     scale: str
-    n_draws: int
-    seed: int
     origin: float
     looks: str
     tests: ScoreTests
@@ -173,8 +171,7 @@ class Leaderboard:
     @cached_property
     def rank_intervals(self) -> NDArray[np.int64]:
         """Confidence intervals of the ranks: the best and the worst rank, of shape (C, 2)."""
-        rng = np.random.default_rng(self.seed)
-        errors = draw_errors(self.covariance, self.n_draws, rng)
+        errors = draw_errors(self.covariance, N_DRAWS, np.random.default_rng(0))
         return find_rank_intervals(self.evidence, self.covariance, errors, self.level, self._looks)
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +15,16 @@ from scipy.special import stdtrit
 
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.estimators import clone
-from rankshot.core.validation import (
-    Seed,
-    require_choice,
-    require_generator,
-    require_number,
-    require_whole_number,
-)
+from rankshot.core.validation import require_choice, require_number
 from rankshot.leaderboards.board import ELO_MEAN, Leaderboard
 from rankshot.leaderboards.evidence import ScoreTests
-from rankshot.leaderboards.pair_models import fit_matches
+from rankshot.leaderboards.pair_models import Fitted, fit_matches
 from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import Votes, read_votes
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.information import (
-    WorthLikelihood,
     find_covariance,
     find_one_sided,
     refuse_groups,
@@ -69,8 +62,6 @@ def leaderboard(
     scale: Scale = "log-worth",
     level: float = 0.95,
     looks: Literal["one", "many", "guided"] = "one",
-    n_draws: int = 1000,
-    random_state: Seed = 0,
     **columns: Any,
 ) -> Leaderboard:
     r"""Rank items by worth, with confidence intervals for ratings and ranks.
@@ -109,9 +100,6 @@ def leaderboard(
         For how many looks claims and intervals hold: for one, at a number of votes that was fixed
         beforehand; for many, while votes come in; or for many, while earlier votes guide which
         pairs are voted on next (`Leaderboard.next_pairs`). Each needs more votes than the last.
-    n_draws : int
-        The number of draws for intervals of ranks.
-    random_state : int, Generator or None
     **columns : str
         The columns of a table and how it is read, as for `leaderboards.read_votes`: ``a``, ``b``,
         ``winner``, ``loser``, ``rater``, ``weight``, ``count``, ``ignore`` and the like.
@@ -159,7 +147,6 @@ def leaderboard(
          3  c         -1.63  -2.25 to -1.01  3 to 3       0     80   0.12
     """
     require_number("level", level, above=0, below=1)
-    require_whole_number("n_draws", n_draws, least=2)
     require_choice("scale", scale, get_args(Scale))
     require_choice("looks", looks, ("one", "many", "guided"))
     if min_votes is not None:
@@ -173,8 +160,7 @@ def leaderboard(
         columns["category"] = category
     read = read_votes(votes, covariates=covariates, cluster=cluster, **columns)
     settings = {
-        "level": level, "scale": scale, "n_draws": n_draws, "looks": looks,
-        "seed": int(require_generator(random_state).integers(2**63)),
+        "level": level, "scale": scale, "looks": looks,
         "origin": ELO_MEAN if scale == "elo" else 0.0,
     }  # fmt: skip
 
@@ -209,23 +195,6 @@ def _anchor(board: Leaderboard, anchors: Mapping[str, float]) -> Leaderboard:
 # ---- The fit
 
 
-class Fitted(NamedTuple):
-    """What was fitted to what: a likelihood and its maximum, with the number of each vote in it.
-
-    ``ridge`` is the penalty of each parameter, and ``unit`` what it is multiplied by. ``endless``
-    says what only the penalty holds.
-    """
-
-    rankings: Rankings
-    number: NDArray[np.intp]
-    likelihood: WorthLikelihood
-    parameters: Floats
-    ridge: Floats
-    unit: Floats
-    tie_parameter: float
-    endless: str = ""
-
-
 def _fit(
     votes: Votes,
     model: PlackettLuce,
@@ -250,8 +219,9 @@ def _fit(
     has_order = ~votes.rankings.rows_with_ties
     if votes.are_pairs and ties == "ignore" and has_order.any():
         votes = votes.select(has_order)
-    found = _fit_model(votes, model, ties, described)
-    told: list[str] = [_describe_names(found.rankings.items)]
+    items, w = votes.rankings.items, votes.rankings.weights
+    rows, number, found = _fit_model(votes, model, ties, described)
+    told: list[str] = [_describe_names(items)]
     described = "; ".join(filter(None, (described, found.endless)))
     told.append(
         f"some items always won, always lost or were not compared ({described}). Their ratings are "
@@ -261,15 +231,15 @@ def _fit(
     )
     is_half = ties == "half" and bool(tied.any())
     tail = (1 - settings["level"]) / 2
-    labels = (*found.rankings.items, *votes.names)
-    inverse = find_covariance(found.likelihood, found.parameters, found.ridge, labels)
+    inverse = find_covariance(
+        found.likelihood, found.parameters, found.ridge, (*items, *votes.names)
+    )
     V, degrees, n_raters, units = _find_errors(
-        found, votes, inverse, one_sided, tail, told, is_half=is_half
+        found, votes, rows.weights, number, inverse, one_sided, tail, told, is_half=is_half
     )
     for text in filter(None, told):
         warnings.warn(text, stacklevel=4)
     V = V * np.outer(found.unit, found.unit)
-    items, w = found.rankings.items, votes.rankings.weights
     C, values = len(items), found.unit * found.parameters
     # A weight that is a whole number counts votes.
     step = 1.0 if np.all(w % 1 == 0) else float(w @ w / w.sum())
@@ -299,7 +269,7 @@ def _fit(
         weight=weight,
         counted="vote" if votes.are_pairs else "ranking",
         n_raters=n_raters,
-        tie_parameter=found.tie_parameter,
+        tie_parameter=float(np.exp(values[-1])) if values.size > C + len(votes.names) else 0.0,
         effects=effects,
         thin={items[i]: float(counts[i]) for i in thin},
         tests=tests,
@@ -312,14 +282,19 @@ def _fit(
     )
 
 
-def _fit_model(votes: Votes, model: PlackettLuce, ties: Ties, described: str) -> Fitted:
-    """Fit worths; ``described`` says which items only the penalty holds, without an outcome tie."""
-    merged, number = merge_copies(votes.rankings)
+def _fit_model(
+    votes: Votes, model: PlackettLuce, ties: Ties, described: str
+) -> tuple[Rankings, NDArray[np.intp], Fitted]:
+    """Fit worths to the different rankings, with the number of each vote among these.
+
+    ``described`` says which items only the penalty holds, without an outcome tie.
+    """
+    rows, number = merge_copies(votes.rankings)
     if not votes.are_pairs:
-        fitted = clone(model).fit(merged)
-        ridge, unit = np.full(merged.n_items, model.regularization), np.ones(merged.n_items)
-        return Fitted(merged, number, LuceLikelihood(merged), fitted.log_worths_, ridge, unit, 0.0)
-    rows, X = merged, np.empty((len(merged), 0))
+        fitted = clone(model).fit(rows)
+        ridge, unit = np.full(rows.n_items, model.regularization), np.ones(rows.n_items)
+        return rows, number, Fitted(LuceLikelihood(rows), fitted.log_worths_, ridge, unit, "")
+    X = np.empty((len(rows), 0))
     if votes.names:
         rows, number, X = votes.rankings, np.arange(len(votes)), votes.covariates
     has_ties = ties == "outcome" and rows.has_ties
@@ -329,13 +304,14 @@ def _fit_model(votes: Votes, model: PlackettLuce, ties: Ties, described: str) ->
         rows, X, votes.names,
         has_ties=has_ties, penalty=model.regularization, is_connected=not described,
     )  # fmt: skip
-    tie_parameter = float(np.exp(fit.parameters[-1])) if has_ties else 0.0
-    return Fitted(rows, number, *fit[:4], tie_parameter, fit.endless)
+    return rows, number, fit
 
 
 def _find_errors(
     fitted: Fitted,
     votes: Votes,
+    rows: Floats,
+    number: NDArray[np.intp],
     inverse: Floats,
     one_sided: NDArray[np.bool_],
     tail: float,
@@ -345,6 +321,7 @@ def _find_errors(
 ) -> tuple[Floats, Floats, int, tuple[Units, ...]]:
     """Return the covariance of the parameters, degrees of freedom, the number of raters, units.
 
+    ``rows`` are the weights of the different rankings, ``number`` that of each vote among them, and
     ``inverse`` is the covariance if votes are independent. If raters agree more than by chance,
     with less than the probability ``tail``, as copies of one rater do, it is the answer.
     """
@@ -354,7 +331,7 @@ def _find_errors(
         second = number_labels(votes.clusters)
         both = np.where((rater > 0) & (second > 0), rater * (second.max() + 1) + second, 0)
         groups = [rater, second, np.unique(np.append(0, both), return_inverse=True)[1][1:]]
-    units = [find_units(each, weights, fitted.number) for each in groups]
+    units = [find_units(each, weights, number) for each in groups]
     n_raters = units[0].n_raters if units[0].n_raters > 1 else 0
     told.append(_describe_raters(rater, n_raters))
     used = [each for each in units[:2] if each.n_raters] or units[:1]
@@ -362,7 +339,6 @@ def _find_errors(
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
         return inverse, of_model, 0, ()
     gradients = fitted.likelihood.row_gradients(fitted.parameters)
-    rows = fitted.rankings.weights
     found = [sum_squares(gradients, rows, each) for each in used]
     if all(each.probability < tail for each in found):
         if n_raters:

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.newton import Point
-from rankshot.ranking.models.information import find_flat, maximize_worths
+from rankshot.ranking.models.information import WorthLikelihood, find_flat, maximize_worths
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -130,12 +130,12 @@ class PairLikelihood:
         return csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
 
 
-class Matches(NamedTuple):
-    """The fit of worths, coefficients of covariates and a tie parameter to votes.
+class Fitted(NamedTuple):
+    """The fit of worths, and for votes coefficients of covariates and a tie parameter.
 
     Attributes
     ----------
-    likelihood : PairLikelihood
+    likelihood : WorthLikelihood
         In units of the sizes of covariates.
     parameters, ridge, unit : ndarray
         Its maximum, the penalty of each parameter, and what it is multiplied by.
@@ -143,7 +143,7 @@ class Matches(NamedTuple):
         Which covariates only the penalty holds; "" if there are none.
     """
 
-    likelihood: PairLikelihood
+    likelihood: WorthLikelihood
     parameters: Floats
     ridge: Floats
     unit: Floats
@@ -158,7 +158,7 @@ def fit_matches(
     has_ties: bool,
     penalty: float,
     is_connected: bool,
-) -> Matches:
+) -> Fitted:
     """Fit votes; rows of ``X`` are of the first item in each vote minus the second.
 
     The ``penalty`` is η in η/2 Σ θ² on log-worths, and on coefficients in units of the size of
@@ -185,7 +185,7 @@ def fit_matches(
         _require_finite_worths(likelihood, b, votes.items)
     unit = np.concatenate([np.ones(votes.n_items), 1 / scale, np.ones(int(has_ties))])
     text = f"covariates explain votes completely: {quote_names(endless)}" if endless else ""
-    return Matches(likelihood, b, ridge, unit, text)
+    return Fitted(likelihood, b, ridge, unit, text)
 
 
 def _find_flat_names(likelihood: PairLikelihood, b: Floats, names: tuple[str, ...]) -> list[str]:
