@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rankshot import RankshotError
-from rankshot.core import files
 from rankshot.core.errors import OutputError
 from rankshot.core.files import (
     hash_file,
@@ -29,13 +28,6 @@ def test_lines_keep_their_numbers_and_lose_the_mark(tmp_path):
     path = tmp_path / "t.txt"
     path.write_bytes(MARK + b"a\r\n\n  \n b " + MARK + b"\nc")
     assert list(read_lines(path)) == [(1, "a"), (4, "b \ufeff"), (5, "c")]
-
-
-def test_long_lines_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE", 1000)
-    (tmp_path / "t.jsonl").write_text("x\n" + "y" * 2000)
-    with pytest.raises(RankshotError, match=r"t\.jsonl:2: line is longer than 1,000 bytes"):
-        list(read_lines(tmp_path / "t.jsonl"))
 
 
 def test_names_and_comments(tmp_path):

@@ -35,7 +35,6 @@ from rankshot.core.tables import (
     import_pyarrow,
     iterate_rows,
     open_parquet,
-    read_matrix,
     read_separator,
 )
 from rankshot.core.validation import require_choice
@@ -289,26 +288,25 @@ class Table:
         Parquet keeps single precision.
         """
         columns = self._load(names)
-        if self._source.separator is None and all(map(_is_arrow, columns)):
-            matrix = self._read_typed(names, columns, rule)
-        else:
-            matrix = np.empty((len(columns[0]) if columns else 0, len(columns)))
-            for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-                matrix[:, j] = self._parse_column(name, column, rule)
+        is_single = {str(getattr(column, "type", None)) for column in columns} == {"float"}
+        n = len(columns[0]) if columns else 0
+        matrix = np.empty((n, len(columns)), np.float32 if is_single else np.float64)
+        for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+            is_typed = self._source.separator is None and _is_arrow(column)
+            matrix[:, j] = (
+                self._convert_column(name, column, str(matrix.dtype))
+                if is_typed
+                else self._parse_column(name, column, rule)
+            )
         rule.refuse_first(matrix, self.where, names.__getitem__)
         return matrix
 
-    def _read_typed(
-        self, names: Sequence[str], columns: Sequence[Any], rule: NumberCheck
-    ) -> NDArray[np.floating]:
-        types = import_pyarrow().types
-        for name, column in zip(names, columns, strict=True):
-            kind = column.type
-            is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-            may_lack = rule.allow_missing and (types.is_null(kind) or types.is_boolean(kind))
-            if not is_number and not may_lack:
-                self.refuse("column", name, f"holds {kind}, not numbers")
-        return read_matrix(columns, len(columns[0]))
+    def _convert_column(self, name: str, column: Any, dtype: str) -> NDArray[np.floating]:
+        types, kind = import_pyarrow().types, column.type
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        if not is_number and not types.is_null(kind):
+            self.refuse("column", name, f"holds {kind}, not numbers")
+        return np.asarray(column.cast(dtype, safe=False).to_numpy(zero_copy_only=False))
 
     def _parse_column(self, name: str, column: Any, rule: NumberCheck) -> Sequence[float] | Floats:
         cells = column.to_pylist() if _is_arrow(column) else column
@@ -511,9 +509,6 @@ def _read_arrow_csv(
     path: Path, names: list[str], places: list[int], separator: str
 ) -> list[Any] | None:
     """Columns of text; None if PyArrow is not installed, or cannot read them."""
-    # With a single column, a blank line may be a row.
-    if len(names) == 1:
-        return None
     try:
         arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
     except RankshotError:

@@ -23,8 +23,6 @@ MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
 PACKED = ".gz"
 UNPACKERS: dict[str, Any] = {PACKED: gzip.open, ".xz": lzma.open}
-MAX_LINE = 2**26
-"""Bytes in a line: three million numbers with all their digits."""
 
 
 def require_ending(path: Path, endings: Collection[str]) -> str:
@@ -63,12 +61,10 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1.
 
-    No more than one line is held, which must not be too long.
+    No more than one line is held.
     """
-    for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE + 1), b""), 1):
+    for number, line in enumerate(stream, 1):
         where = f"{path}:{number}"
-        if len(line) > MAX_LINE:
-            raise InputError("line", NO_VALUE, f"is longer than {MAX_LINE:,} bytes", where=where)
         try:
             yield number, (line.removeprefix(MARK) if number == 1 else line).decode()
         except UnicodeDecodeError as error:
@@ -134,17 +130,6 @@ DISK_ERRORS = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
 """The numbers of errors that no further attempt would avoid, such as that of a full disk."""
 
 
-@contextmanager
-def name_disk_errors(path: str | Path) -> Iterator[None]:
-    """Turn errors such as that of a full disk, which name no file, into one that names the path."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in DISK_ERRORS:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-        raise
-
-
 def append_line(stream: FileIO, line: bytes, path: Path) -> None:
     """Add a line to a file without a buffer; it is on disk when this returns, or nothing of it is.
 
@@ -179,13 +164,16 @@ def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
     except OSError as error:
         raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
     try:
-        with name_disk_errors(path):
-            yield temporary
-            with temporary.open("r+b") as stream:
-                os.fsync(stream.fileno())
-            if exists and not private:
-                shutil.copymode(place, temporary)
-            temporary.replace(place)
+        yield temporary
+        with temporary.open("r+b") as stream:
+            os.fsync(stream.fileno())
+        if exists and not private:
+            shutil.copymode(place, temporary)
+        temporary.replace(place)
+    except OSError as error:
+        if error.errno in DISK_ERRORS:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise
     finally:
         # SQLite has files beside a database.
         for ending in ("", "-wal", "-shm", "-journal"):

@@ -84,11 +84,9 @@ def iterate_rows(
 ) -> Generator[tuple[int, list[str]], None, None]:
     """Yield the names of the columns, then the rows, each with the number of its first line.
 
-    Every row has as many cells as there are columns. Blank lines are skipped, but in a table with
-    a single column a blank line before the last row is a row with an empty cell. With ``odd``, rows
-    of another length are left out, and what is wrong with them is put there.
+    Every row has as many cells as there are columns. Blank lines are skipped. With ``odd``, rows of
+    another length are left out, and what is wrong with them is put there.
     """
-    blank: int | None = None
     width = 0
     with open_bytes(path) as stream:
         texts = (text for _, text in decode_lines(stream, path))
@@ -96,8 +94,8 @@ def iterate_rows(
         line = 1
         try:
             for row in reader:
-                if not row or (len(row) == 1 != width and not row[0].strip()):
-                    blank = line if blank is None and width == 1 else blank
+                if not row or (len(row) == 1 and not row[0].strip() and width != 1):
+                    pass
                 elif width and len(row) != width:
                     rule = f"has {len(row)} cells, but the first line names {width} columns"
                     error = InputError("line", NO_VALUE, rule, where=f"{path}:{line}")
@@ -106,9 +104,6 @@ def iterate_rows(
                     odd[str(error)] = None
                 else:
                     width = len(row)
-                    if blank is not None:
-                        yield blank, [""]
-                        blank = None
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
@@ -155,17 +150,6 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise InputError(
             "file", NO_VALUE, f"contains text that is not UTF-8 ({error.reason})", where=str(path)
         ) from None
-
-
-def read_matrix(columns: Sequence[Any], n: int) -> NDArray[np.floating]:
-    """Arrow columns of numbers side by side: float32 if all columns are, else float64."""
-    arrow = import_pyarrow()
-    is_single = {column.type for column in columns} == {arrow.float32()}
-    matrix = np.empty((n, len(columns)), np.float32 if is_single else np.float64)
-    kind = arrow.from_numpy_dtype(matrix.dtype)
-    for j, column in enumerate(columns):
-        matrix[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
-    return matrix
 
 
 # -------------------------------------------------------------------- writing
@@ -315,24 +299,18 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
     """
     import narwhals.stable.v2 as nw  # noqa: PLC0415
 
-    try:
-        # Polars counts the microseconds of dates; from pandas they come as dates. NumPy before 2.4
-        # takes a list of one number for this number.
-        if not frame.implementation.is_pandas_like():
-            for kind in frame.schema.values():
-                if kind.is_temporal() or kind.is_nested():
-                    raise TypeError(f"not {kind}")  # noqa: TRY301
-        table: NDArray[Any] = frame.to_numpy()
-        if table.dtype == np.float32:
-            return table
-        if table.dtype.kind == "O":
-            table = np.where(frame.select(nw.all().is_null()).to_numpy(), np.nan, table)
-        elif table.dtype.kind not in "biuf":
-            raise TypeError(f"not {table.dtype}")  # noqa: TRY301
-        return table.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
-        columns = list(frame.columns)
-        if len(columns) > 1:
-            for j in range(len(columns)):
-                frame_to_matrix(frame[:, [j]])
-        raise InputError("column", columns[0], f"must hold numbers ({error})") from None
+    is_single = all(kind == nw.Float32 for kind in frame.schema.values())
+    matrix = np.empty(frame.shape, np.float32 if is_single else np.float64)
+    for j, (name, kind) in enumerate(frame.schema.items()):
+        column = frame[:, j]
+        try:
+            if kind.is_temporal() or kind.is_nested():
+                raise TypeError(f"not {kind}")  # noqa: TRY301
+            cells: NDArray[Any] = column.to_numpy()
+            if cells.dtype.kind == "O":
+                cells = np.where(column.is_null().to_numpy(), np.nan, cells)
+            # NumPy before 2.4 takes a list of one number for this number.
+            matrix[:, j] = [float(cell) for cell in cells] if cells.dtype.kind == "O" else cells
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError("column", name, f"must hold numbers ({error})") from None
+    return matrix

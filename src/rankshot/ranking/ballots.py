@@ -338,12 +338,11 @@ def _list_items(columns: list[Coded], split: Callable[[str], list[list[str]]]) -
         ties = [split(text) if text else [] for text in column.labels]
         listed = [(number[x], j + k) for each in ties for k, tie in enumerate(each) for x in tie]
         starts = row_starts(np.array([sum(map(len, each)) for each in ties]))
-        entries = Entries(*np.array(listed, np.int32).reshape(-1, 2).T, starts)
-        cells.append(entries.take(column.codes))
+        codes, places = np.array(listed, np.int32).reshape(-1, 2).T
+        cells.append(Entries(codes, places, starts).take(column.codes.astype(np.intp)))
     rows = np.concatenate([each.rows for each in cells])
-    codes = np.concatenate([each.codes for each in cells])
-    places = np.concatenate([each.places for each in cells])
-    return _Listed(rows, rows, codes, [*number], places.astype(float))
+    every = Entries.concatenate(cells)
+    return _Listed(rows, rows, every.codes, [*number], every.places.astype(float))
 
 
 def _read_numbers(
