@@ -231,19 +231,3 @@ def test_what_has_no_scores():
     ):
         with refuses("estimator"):
             scores_of(model, X)
-
-
-def test_logistic_regression_one_vs_rest():
-    """Before scikit-learn 1.8, liblinear took more than two classes, one against the rest."""
-    X, y, _ = around_a_circle(NAMES, std=2.0)
-    model = LogisticRegression(solver="liblinear", random_state=0)
-    # What such a fit leaves behind: the coefficients of five separate models.
-    rest = OneVsRestClassifier(model).fit(X, y)
-    model.classes_ = rest.classes_
-    model.coef_ = np.vstack([each.coef_ for each in rest.estimators_])
-    model.intercept_ = np.concatenate([each.intercept_ for each in rest.estimators_])
-    scores = scores_of(model, X)
-    assert scores.kind == "one-vs-rest"
-    np.testing.assert_array_equal(scores.columns, model.decision_function(X))
-    two, *_ = fitted(LogisticRegression(solver="liblinear", random_state=0), NAMES[:2])
-    assert scores_of(two, X).kind == "multiclass", "of two classes it is the same model"

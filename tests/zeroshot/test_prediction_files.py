@@ -12,7 +12,7 @@ from rankshot import RankshotError
 from rankshot.core.columns import open_table
 from rankshot.core.errors import OutputError
 from rankshot.zeroshot.files.predictions import (
-    RULE,
+    PROBABILITIES,
     open_predictions,
     read_predictions,
     read_truth,
@@ -84,7 +84,7 @@ def test_only_the_most_probable_classes(tmp_path, ending, rng):
     assert table.columns == ["id", "label", "label_2", "probability", "probability_2"]
     assert table.read_texts("label", "label_2") == [labels, order[:, 1].tolist()]
     np.testing.assert_array_equal(
-        table.read_numbers(["probability", "probability_2"], RULE),
+        table.read_numbers(["probability", "probability_2"], PROBABILITIES),
         as_written(-np.sort(-proba, axis=1)[:, :2], ending),
     )
     with pytest.raises(RankshotError, match="not only the largest"):

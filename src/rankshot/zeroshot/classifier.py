@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, _safe_indexing, get_tags
@@ -135,7 +134,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not (examples is None or (isinstance(examples, tuple) and len(examples) == 2)):
             raise InputError("examples", examples, "must be a pair: inputs, and their classes")
         is_trained = isinstance(self.estimator, FrozenEstimator) or (
-            y is None and _is_fitted(self.estimator)
+            y is None and hasattr(self.estimator, "classes_")
         )
         if y is None and not is_trained:
             raise InputError(
@@ -301,11 +300,3 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def _is_fitted(estimator: BaseEstimator) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from rankshot.core.errors import InputError
 from rankshot.core.validation import as_names
@@ -97,8 +96,6 @@ def _unwrap(estimator: Estimator, X: object) -> tuple[Estimator, object]:
 
 
 def _items(estimator: Estimator) -> tuple[str, ...]:
-    if isinstance(estimator, BaseEstimator):
-        check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
     if classes is None or any(np.ndim(label) for label in classes):
         raise InputError("estimator", estimator, "must be a fitted classifier with one output")
@@ -128,19 +125,6 @@ def _naive_bayes(estimator: Estimator, X: object, items: Items) -> Scores:
 
 
 # -------------------------------------------------------------------- one-vs-rest
-
-
-def _linear_svc(estimator: Estimator, X: object, items: Items) -> Scores:
-    joint = estimator.multi_class == "crammer_singer"
-    return _from_decisions(estimator, X, items, "multiclass" if joint else "one-vs-rest")
-
-
-def _logistic(estimator: Estimator, X: object, items: Items) -> Scores:
-    # scikit-learn before 1.8 has the parameter multi_class, and trains liblinear one-vs-rest for
-    # more than two classes. For two classes there is only one model.
-    apart = getattr(estimator, "multi_class", None) == "ovr" or estimator.solver == "liblinear"
-    kind: Kind = "one-vs-rest" if apart and len(items) > 2 else "multiclass"
-    return _from_decisions(estimator, X, items, kind)
 
 
 def _one_vs_rest_classifier(estimator: Estimator, X: object, items: Items) -> Scores:
@@ -185,12 +169,10 @@ def _log_odds(binary: Estimator, X: object) -> Floats:
 
 _one_vs_rest = partial(_from_decisions, kind="one-vs-rest")
 _READERS: dict[str, Reader] = {
-    "SelfTrainingClassifier": lambda trained, X, items: scores_of(trained.estimator_, X),  # noqa: ARG005
     "BaseSVC": _svc,
     "OneVsOneClassifier": _one_vs_one_classifier,
     "OneVsRestClassifier": _one_vs_rest_classifier,
-    "LinearSVC": _linear_svc,
-    "LogisticRegression": _logistic,
+    "LinearSVC": _one_vs_rest,
     "BaseSGDClassifier": _one_vs_rest,
     "_RidgeClassifierMixin": _one_vs_rest,
     # Its decision values are C - 1 times the logarithms of its probabilities.

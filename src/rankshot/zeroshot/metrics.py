@@ -8,16 +8,17 @@ never matters.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
+from sklearn.metrics import recall_score
 
+from rankshot.core.columns import NumberCheck
 from rankshot.core.errors import InputError, format_share, suggest_name
-from rankshot.core.validation import as_name, as_names, require_number, require_whole_number
+from rankshot.core.validation import as_names, require_number, require_whole_number
 
 __all__ = [
     "Interval",
@@ -31,6 +32,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 PROBABILITY_ROUNDING = 1e-6
 """How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
+PROBABILITIES = NumberCheck(
+    "probabilities must be numbers", 1 + PROBABILITY_ROUNDING, least=-PROBABILITY_ROUNDING
+)
 N_RESAMPLES = 1000
 
 
@@ -76,22 +80,10 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
     >>> per_class_accuracy(["dog", "cat", "cat", "cat"], ["fox", "cat", "cat", "dog"])
     {'cat': 0.6666666666666666, 'dog': 0.0}
     """
-    true, predicted = _as_labels("y_true", y_true), _as_labels("y_pred", y_pred)
-    if true.shape != predicted.shape:
-        raise InputError("y_pred", len(predicted), f"must be {len(true)} labels, as in y_true")
-    names, codes, sizes = np.unique(true, return_inverse=True, return_counts=True)
-    shares = np.bincount(codes, true == predicted) / sizes
+    true, predicted = (np.asarray(labels).astype(str) for labels in (y_true, y_pred))
+    names = np.unique(true)
+    shares = recall_score(true, predicted, labels=names, average=None)
     return dict(zip(names.tolist(), shares.tolist(), strict=True))
-
-
-def _as_labels(what: str, labels: ArrayLike) -> NDArray[np.str_]:
-    """One name per input; a missing label is refused."""
-    # As objects: otherwise NumPy turns a missing label among names into the text 'nan'.
-    cells = np.asarray(labels, dtype=object)
-    names = [as_name(cell) for cell in cells.tolist()] if cells.ndim == 1 else [None]
-    if None in names or not names:
-        raise InputError(what, labels, "must be one class name for each input")
-    return np.array(names, dtype=str)
 
 
 def class_weights(y_true: ArrayLike) -> Floats:
@@ -124,17 +116,11 @@ def wilson_interval(correct: float, n: float) -> Interval:
     """
     n = require_number("n", n, above=0)
     correct = require_number("correct", correct, least=0, most=n)
-    h = float(ndtri(0.025)) ** 2 / (2 * n)
-    p, q = correct / n, (n - correct) / n
-    return Interval(p, _wilson_low(p, h), 1 - _wilson_low(q, h))
-
-
-def _wilson_low(p: float, h: float) -> float:
-    """Smaller root of (p - x)² = 2 h x (1 - x), where h = z² / 2n.
-
-    It is the product of the roots divided by the larger root, so that nothing cancels.
-    """
-    return p**2 / (p + h + sqrt(h**2 + 2 * h * p * (1 - p))) if p > 0 else 0.0
+    # The ends x solve (p - x)² = 2 h x (1 - x).
+    p, h = correct / n, float(ndtri(0.025)) ** 2 / (2 * n)
+    reach = sqrt(h * (h + 2 * p * (1 - p)))
+    low, high = (p + h - reach) / (1 + 2 * h), (p + h + reach) / (1 + 2 * h)
+    return Interval(p, max(low, 0.0), min(high, 1.0))
 
 
 def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
@@ -210,15 +196,12 @@ def reliability(
     0.3
     """
     n_bins = require_whole_number("n_bins", n_bins)
-    names, labels = as_names(classes, "classes"), _as_labels("y_true", y_true)
+    names, labels = as_names(classes, "classes"), np.asarray(y_true).astype(str)
     values = np.asarray(proba, np.float64)
     if values.shape != (len(labels), len(names)):
-        shape = len(labels), len(names)
-        raise InputError("proba", values.shape, f"must have the shape {shape}")
-    # The extremes are NaN if any cell is NaN.
-    if not (values.min() >= 0 and values.max() <= 1 + PROBABILITY_ROUNDING):
-        hint = "apply np.exp to log-probabilities"
-        raise InputError("proba", values.max(), "must be probabilities", hint=hint)
+        rule = f"must have the shape {(len(labels), len(names))}"
+        raise InputError("proba", values.shape, rule)
+    PROBABILITIES.refuse_first(values, "row {}".format, names.__getitem__)
     if unknown := sorted({*labels.tolist()} - {*names}):
         close = suggest_name(unknown[0], names)
         raise InputError("y_true", unknown[0], f"is not one of the classes{close}")
@@ -236,8 +219,7 @@ def reliability(
     return Reliability(edges, confidence, share, count)
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(NamedTuple):
     """A reliability diagram: confidence and accuracy in bins of confidence; see `reliability`.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.metrics.pairwise import cosine_similarity
 
 from rankshot.core.errors import format_count, quote_names
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
@@ -84,10 +85,7 @@ def describe_similar(head: LinearHead, least: float = SIMILAR_SLOPES) -> list[st
     if len(names) == 1:
         return [f"{names[0]!r} is the only class: every input gets this class"]
     rows = np.hstack([head.slopes, head.rank_slopes])
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows = rows / np.where(length > 0, length, 1.0)
-    alike = rows @ rows.T
+    alike = cosine_similarity(rows - rows.mean(axis=1, keepdims=True))
     is_equal = alike > 1 - SAME_SLOPES
     groups = {tuple(np.flatnonzero(row).tolist()) for row in is_equal if row.sum() > 1}
     lines = [

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
+from scipy.special import log_expit, log_softmax
 
 from rankshot.core.arrays import (
     Array,
@@ -364,9 +365,7 @@ def as_floats(values: ArrayLike | Array) -> Array:
     try:
         table = np.asarray(values)
         single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
-        # Complex numbers and dates would be converted, but not safely.
-        casting: Literal["safe", "unsafe"] = "safe" if table.dtype.kind in "cmM" else "unsafe"
-        return table.astype(np.float32 if single else np.float64, casting=casting, copy=False)
+        return table.astype(np.float32 if single else np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:
         # A tensor that requires a gradient, or is on a GPU, raises RuntimeError.
         raise InputError(
@@ -453,10 +452,7 @@ def sum_pairs(pairs: Array, n_items: int) -> Array:
 def log_class_probabilities(table: Scores) -> Doubles:
     """Log P(y|x), one row per input: the log-softmax, or the log-sigmoid for one-vs-rest."""
     f = np.asarray(table.values, np.float64)
-    if table.kind == "one-vs-rest":
-        # log σ(f) = -log(1 + e^-f)
-        return -np.logaddexp(0.0, -f)
-    return f - np.logaddexp.reduce(f, axis=1, keepdims=True)
+    return np.asarray(log_expit(f) if table.kind == "one-vs-rest" else log_softmax(f, axis=1))
 
 
 def inverse_std(f: Array, mean: Array, xp: Library = np, dtype: Any = None) -> Array:

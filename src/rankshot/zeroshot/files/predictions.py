@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.columns import NumberCheck, open_table
+from rankshot.core.columns import name_row, open_table
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
@@ -32,12 +33,9 @@ from rankshot.core.tables import (
 )
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.zeroshot.decide import REJECTED
-from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
+from rankshot.zeroshot.metrics import PROBABILITIES
 
 PROBABILITY = "probability"
-RULE = NumberCheck(
-    "probabilities must be numbers", 1 + PROBABILITY_ROUNDING, least=-PROBABILITY_ROUNDING
-)
 DIGITS = 7
 """The significant digits of a probability in CSV: those of single precision, in which most models
 compute."""
@@ -158,7 +156,7 @@ def read_predictions(path: str | Path) -> Predictions:
         if label not in {*targets, REJECTED}:
             hint = suggest_name(label, targets)
             table.refuse("label", label, f"has no column 'P({label})'{hint}", row)
-    proba = table.read_numbers(found, RULE)
+    proba = table.read_numbers(found, PROBABILITIES)
     return Predictions(as_text_array(ids), as_text_array(labels), targets, proba)
 
 
@@ -191,12 +189,13 @@ class PredictionWriter:
             shape = (len(texts), len(self.targets))
             rule = f"must have the shape {shape}, with as many labels ({len(chosen)})"
             raise InputError("proba", table.shape, rule)
-        RULE.refuse_first(table, lambda row: f"row {self.n_rows + row}", self.targets.__getitem__)
+        where = partial(name_row, "predictions", self.n_rows)
+        PROBABILITIES.refuse_first(table, where, self.targets.__getitem__)
         codes = np.array([self._code.get(label, -1) for label in chosen], np.intp)
         for row in np.flatnonzero(codes < 0).tolist():
             if chosen[row] != REJECTED:
                 rule = f"is not one of the classes{suggest_name(chosen[row], self.targets)}"
-                raise InputError("label", chosen[row], rule, where=f"row {self.n_rows + row}")
+                raise InputError("label", chosen[row], rule, where=where(row))
         rows, codes = np.arange(len(table)), np.where(codes < 0, table.argmax(axis=1), codes)
         if self._top is None:
             self._put([texts, chosen], np.column_stack([table[rows, codes], table]))
