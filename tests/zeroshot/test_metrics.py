@@ -80,7 +80,7 @@ def bins_by_loops(y_true, proba, classes, n_bins):
 @pytest.mark.parametrize("ties", [False, True])
 def test_reliability_is_what_loops_say(rng, n_bins, ties):
     """Of probabilities of which many are equal, to the last bit, and some 0, as well."""
-    counts = rng.integers(0, 3, (60, 5)) + [1, 0, 0, 0, 0] if ties else rng.random((60, 5))
+    counts = rng.integers(0, 3, (60, 5)) + np.eye(5)[0] if ties else rng.random((60, 5))
     proba = counts / counts.sum(axis=1, keepdims=True)
     y_true = rng.choice(CLASSES, 60)
     bins = bins_by_loops(y_true, proba, CLASSES, n_bins)
