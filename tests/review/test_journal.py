@@ -1,7 +1,6 @@
 """What was acknowledged is found again, whatever happened; what is not an event is named."""
 
 import errno
-import json
 import os
 
 import pytest
@@ -26,7 +25,7 @@ def path(tmp_path):
 def read(path):
     journal = Journal(path)
     try:
-        return list(journal.read())
+        return [event for _, event in journal.read()]
     finally:
         journal.close()
 
@@ -37,9 +36,9 @@ def test_every_cut_of_the_last_line_loses_only_that_line(path):
     for end in range(first, len(whole)):
         path.write_bytes(whole[:end])
         journal = Journal(path)
-        assert list(journal.read()) == EVENTS[:1]
+        assert list(journal.read()) == [(f"{path}:1", EVENTS[0])]
         journal.append({"what": "uncheck"})
-        assert list(journal.read()) == [EVENTS[0], {"what": "uncheck"}]
+        assert list(journal.read())[1:] == [(f"{path}:2", {"what": "uncheck"})]
         journal.close()
 
 
@@ -49,31 +48,20 @@ def test_every_cut_of_the_last_line_loses_only_that_line(path):
         b"\0\0",
         b"[" * 200_000 + b"]" * 200_000,
         b"[]",
-        *(
-            json.dumps(event).encode()
-            for event in (
-                {"what": "labels"},
-                {"what": "labels", "labels": {"cat.jpg": ["a"]}},
-                {"what": "labels", "labels": ["cat.jpg"]},
-                {"what": "class", "name": 5},
-                {"what": "class", "name": "okapi", "ranking": "zebra"},
-                {"what": "class", "name": "okapi", "ranking": [1]},
-                {"what": "audit", "seed": -1, "digest": "0"},
-                {"what": "check", "label": None},
-                {"what": "check", "label": "cat", "id": 3},
-                {"what": "check", "label": "cat"},
-                {"what": "unknown"},
-                {"at": 1.0},
-            )
-        ),
+        b'{"what": "labels", "labels": ["cat.jpg"]}',
+        b'{"what": "labels", "labels": {"cat.jpg": ["cat"]}}',
+        b'{"what": "class", "name": "okapi", "ranking": "zebra"}',
+        b'{"what": "class", "name": "okapi", "ranking": [1]}',
+        b'{"what": "audit", "seed": "0", "digest": "0"}',
+        b'{"what": "check", "label": "cat", "id": 3}',
+        b'{"what": "check", "label": null, "id": "cat.jpg"}',
+        b'{"what": "unknown"}',
     ],
 )
 def test_a_line_that_is_no_event_is_named(path, line):
     whole = path.read_bytes()
     path.write_bytes(whole + line + b"\n")
-    with refuses("event", where=f"{path}:3"):
-        read(path)
-    with refuses("event"), open_review(path.parent):
+    with refuses("event", where=f"{path}:3"), open_review(path.parent):
         pass
     assert path.read_bytes() == whole + line + b"\n"
 

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -38,31 +38,7 @@ ENDED = "an audit was ended: its inputs or predictions have changed; its labels 
 
 # ---- The journal: lines of JSON that are only added, each on disk before it counts
 
-Event = dict[str, Any]
 DAMAGED = "is damaged, or was written by another version of rankshot"
-
-
-def is_event(value: object) -> bool:
-    """Whether a value is an event that `Review` understands.
-
-    Examples
-    --------
-    >>> from rankshot.review.session import is_event
-    >>> is_event({"what": "labels", "labels": {"a.jpg": "cat", "b.jpg": None}})
-    True
-    >>> is_event({"what": "labels", "labels": {"a.jpg": ["cat"]}}), is_event({"what": "new"})
-    (False, False)
-    """
-    match value:
-        case {"what": "labels", "labels": dict(labels)}:
-            return all(isinstance(label, str | None) for label in labels.values())
-        case {"what": "class", "name": str(), "ranking": [*names]}:
-            return all(isinstance(name, str) for name in names)
-        case {"what": "audit", "seed": int(seed), "digest": str()}:
-            return seed >= 0
-        case {"what": "check", "id": str(), "label": str()} | {"what": "uncheck" | "close"}:
-            return True
-    return False
 
 
 class Journal:
@@ -78,8 +54,8 @@ class Journal:
         except OSError as error:
             raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
 
-    def read(self) -> Iterator[Event]:
-        """Yield all events, before the first one is added.
+    def read(self) -> Iterator[tuple[str, object]]:
+        """Yield each line with its place, before the first event is added; bytes are not JSON.
 
         A process that is killed can leave an incomplete last line. Its event was not acknowledged,
         and it is removed.
@@ -95,13 +71,9 @@ class Journal:
                     event = json.loads(line)
                 except (ValueError, RecursionError):
                     event = line
-                if not is_event(event):
-                    hint = "restore a copy, or remove this line; only the decision in it is lost"
-                    where = f"{self.path}:{number}"
-                    raise InputError("event", short_repr(event), DAMAGED, where, hint)
-                yield event
+                yield f"{self.path}:{number}", event
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Mapping[str, object]) -> None:
         """Add an event; when this returns, it is on disk."""
         line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         append_line(self._stream, line, self.path)
@@ -109,6 +81,10 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+
+
+def _are_texts(values: Iterable[object], *others: type) -> bool:
+    return all(isinstance(value, (str, *others)) for value in values)
 
 
 # ---- The review
@@ -171,33 +147,38 @@ class Review:
 
     def _replay(self) -> None:
         """Repeat all events of the journal."""
-        for event in self._journal.read():
-            self._apply(event)
+        for where, event in self._journal.read():
+            self._apply(event, where)
         if self.audit is None:
             self._end_audit()
         if self._n_missing:
             text = f"{format_count(self._n_missing, 'label')} kept for inputs that no longer exist"
             self.notes.append(text)
 
-    def _apply(self, event: Event) -> None:
+    def _apply(self, event: object, where: str = "") -> None:
         """Do what an event says."""
-        what = event["what"]
-        if what == "labels":
-            self._set(event["labels"])
-        elif what == "class":
-            self.added[event["name"]] = tuple(event["ranking"])
-            self.n_changes += 1
-        elif what == "audit":
-            self._end_audit()
-            self._open_audit(event)
-        elif what == "check":
-            self._judged.append((event["id"], event["label"]))
-        elif what == "uncheck":
-            del self._judged[-1:]
-        else:
-            if self.audit is not None:
-                self.last_audit = self.describe_audit()
-            self._end_audit()
+        match event:
+            case {"what": "labels", "labels": dict(labels)} if _are_texts(
+                labels.values(), type(None)
+            ):
+                self._set(labels)
+            case {"what": "class", "name": str(name), "ranking": [*names]} if _are_texts(names):
+                self.added[name] = tuple(names)
+                self.n_changes += 1
+            case {"what": "audit", "seed": int(seed), "digest": digest}:
+                self._end_audit()
+                self._open_audit(seed, digest)
+            case {"what": "check", "id": str(name), "label": str(label)}:
+                self._judged.append((name, label))
+            case {"what": "uncheck"}:
+                del self._judged[-1:]
+            case {"what": "close"}:
+                if self.audit is not None:
+                    self.last_audit = self.describe_audit()
+                self._end_audit()
+            case _:
+                hint = "restore a copy, or remove this line; only the decision in it is lost"
+                raise InputError("event", short_repr(event), DAMAGED, where, hint)
 
     def _set(self, labels: Mapping[str, str | None]) -> None:
         """Set the labels of inputs that are there, by id, and count the others."""
@@ -211,13 +192,13 @@ class Review:
                 self.labels[row] = label
         self.n_changes += 1
 
-    def _open_audit(self, event: Event) -> None:
-        """Begin an audit, unless the inputs or predictions are not those of the event."""
+    def _open_audit(self, seed: int, digest: object) -> None:
+        """Begin an audit, unless the inputs or predictions are not those of this digest."""
         self._fit_now()
-        if self._digest() != event["digest"]:
+        if self._digest() != digest:
             self.notes.append(ENDED)
             return
-        order = np.random.default_rng(event["seed"]).permutation(self.unlabelled())
+        order = np.random.default_rng(seed).permutation(self.unlabelled())
         self.audit = Audit(order, self.predicted.labels)
 
     def _end_audit(self) -> None:
