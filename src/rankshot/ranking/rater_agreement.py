@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -268,7 +269,7 @@ def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
 
 
 def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
-    """Minus the covariance of the totals off the diagonal, and how much is compared."""
+    """Minus the covariance of the totals off the diagonal, and the number of comparisons."""
     of_entries, of_rest = deviations(rankings)
     n_compared = rankings.n_compared
     of_listed = np.bincount(rankings.entry_rows, of_entries**2, minlength=len(rankings))
@@ -280,19 +281,16 @@ def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
     strict = replace(rankings, places=places, lengths=lengths, weights=share)
     before = precedence(strict[subset & (share > 0)])
     pairs = before + before.T + float(share[~subset].sum())
-    return pairs, _count_comparisons(rankings, np.where(squares > 0, n_compared - 1, 0))
-
-
-def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
-    """Sum of sizes over rankings; the same set counts once for each rater."""
+    sizes = np.where(squares > 0, n_compared - 1, 0)
     alone = np.array([rater is None for rater in rankings.raters], bool)
-    # A set has the sum of random numbers of its items.
-    number = np.random.default_rng(0).integers(0, 2**62, rankings.n_items)
-    of_listed = np.add.reduceat(number[rankings.codes], rankings.starts[:-1])
-    key = np.where(rankings.is_subset, of_listed, -1)
-    named = (rankings.raters[~alone].tolist(), key[~alone].tolist(), sizes[~alone].tolist())
-    once = sum(size for *_, size in set(zip(*named, strict=True)))
-    return float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone] + once)
+    # The same set of items counts once for each rater, and all items are the empty set.
+    lists = np.split(rankings.codes, rankings.starts[1:-1])
+    sets = [
+        frozenset(codes.tolist() if part else ()) for codes, part in zip(lists, subset, strict=True)
+    ]
+    once = {*zip(rankings.raters[~alone], compress(sets, ~alone), sizes[~alone], strict=True)}
+    n_comparisons = float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone])
+    return pairs, n_comparisons + sum(int(size) for *_, size in once)
 
 
 # ---- Summaries: the consensus of every target, and who disagrees with it

@@ -126,51 +126,28 @@ def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float
 
 
 def average_places(rankings: Rankings) -> NDArray[np.float64]:
-    """Mean place of every item, as a fraction of the ranking's length.
+    """Mean place of every item, as a fraction of the number of items that a ranking compares.
 
-    An item that no ranking lists has 1, which is after all others.
+    The first place of C is 1/2 of C. Items that share a place have the mean of the places that
+    they take, and so have those that a top-K ranking leaves out. An item that no ranking lists has
+    1, which is after all others.
     """
-    total, weight, listed = _sum_places(rankings)
-    return np.where(listed > 0, total / np.where(listed > 0, weight, 1.0), 1.0)
+    n_compared, weights, rows = rankings.n_compared, rankings.weights, rankings.entry_rows
+    of_top = np.where(rankings.is_subset, 0.0, weights)
+    # The items that a top-K ranking leaves out share a place: only the listed ones are visited.
+    left_out = (rankings.n_listed + n_compared) / 2 / n_compared
+    shift = weights[rows] * middle_places(rankings) / n_compared[rows] - (of_top * left_out)[rows]
+    C, codes, listed = rankings.n_items, rankings.codes, item_weights(rankings)
+    total = float(of_top @ left_out) + np.bincount(codes, shift, C)
+    of_subsets = np.bincount(codes, np.where(rankings.is_subset, weights, 0.0)[rows], C)
+    weight = of_top.sum() + of_subsets
+    return np.divide(total, weight, out=np.ones(C), where=listed > 0)
 
 
 def item_weights(rankings: Rankings) -> NDArray[np.float64]:
     """Weight of the rankings that list each item."""
     weights = rankings.weights[rankings.entry_rows]
     return np.bincount(rankings.codes, weights, minlength=rankings.n_items).astype(float)
-
-
-def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Place of each entry, and of what each top-K ranking leaves out.
-
-    They are fractions of the number of items compared: the first place of C is 1/2 of C. Items
-    that share a place have the mean of the places that they take.
-    """
-    n_compared = block.n_compared
-    left_out = (block.n_listed + n_compared) / 2 / n_compared
-    return middle_places(block) / n_compared[block.entry_rows], left_out
-
-
-def _sum_places(
-    rankings: Rankings,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Weighted sum of the places of each item, and the weights that place and list it.
-
-    The items that a top-K ranking leaves out share a place, so only the listed ones are visited.
-    """
-    C = rankings.n_items
-    total, weight, listed = np.zeros(C), np.zeros(C), np.zeros(C)
-    for block in iterate_blocks(rankings, int(rankings.n_listed.max(initial=1))):
-        rows, codes, (place, left_out) = block.entry_rows, block.codes, _find_places(block)
-        of_top = np.where(block.is_subset, 0.0, block.weights)
-        own = block.weights[rows]
-        shift = own * place - (of_top * left_out)[rows]
-        total += of_top @ left_out + np.bincount(codes, shift, minlength=C)
-        listed += np.bincount(codes, own, minlength=C)
-        weight += of_top.sum()
-        if block.is_subset.any():
-            weight += np.bincount(codes, own - of_top[rows], minlength=C)
-    return total, weight, listed
 
 
 def average_order(rankings: Rankings) -> tuple[str, ...]:

@@ -336,8 +336,7 @@ def _add_pairs(
 def _sum_choices(block: Block, sums: BlockSums, half: Floats, left_out: Floats) -> Floats:
     """R of each cell; add the tied pairs to P, and what ties add to y."""
     order = block.order
-    rate = np.zeros(order.shape)
-    rate[: block.depth] = block.choices / sums.totals**2
+    rate = block.choices / sums.totals**2
     for tie, choice in zip(block.stages.ties, sums.choices, strict=True):
         weight, rest = block.weights[tie.column], sums.remaining[tie.end, tie.column]
         g = tie.members.shape[1]

@@ -60,8 +60,6 @@ class Stages(NamedTuple):
     order : ndarray of shape (D, n)
         Class numbers; C, not a class, after the end of a ranking. Rankings lie in columns, so
         that running sums over a ranking are sums of long rows.
-    counts : ndarray of shape (C,)
-        How many items each class has.
     chosen : ndarray of bool of shape (D, n)
         Where a single item is chosen from it and all that follow; the last item is left, and not
         chosen.
@@ -75,7 +73,6 @@ class Stages(NamedTuple):
     """
 
     order: NDArray[np.intp]
-    counts: NDArray[np.int64]
     chosen: NDArray[np.bool_]
     has_rest: NDArray[np.bool_]
     ties: list[TiedStages]
@@ -100,7 +97,7 @@ def build_stages(
     order = np.ascontiguousarray(table.T, dtype=np.intp)
     if is_strict:
         chosen = np.arange(len(order))[:, None] < np.minimum(block.lengths, block.n_compared - 1)
-        return Stages(order, counts, chosen, has_rest, [], np.zeros(len(block)))
+        return Stages(order, chosen, has_rest, [], np.zeros(len(block)))
     begin, width, column, _ = block.groups
     first = block.starts[column] + begin
     n_before = np.append(0, np.cumsum(counts[block.codes]))
@@ -130,7 +127,7 @@ def build_stages(
     # g items of which m are taken, in order: g! / (g - m)! ways.
     ways = gammaln(size + 1) - gammaln(size - taken + 1)
     log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
-    return Stages(order, counts, chosen, has_rest, ties, log_ways)
+    return Stages(order, chosen, has_rest, ties, log_ways)
 
 
 def _log_prob(stages: Stages, theta: Floats) -> Floats:
@@ -223,17 +220,11 @@ class Block:
         self.stages: Stages = build_stages(self.rankings, self.counts, complete=self.complete)
         self.n_classes = len(self.counts)
         self.order = self.stages.order
-        # Nothing is chosen below the last choice: short lists of many items cost less.
-        last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
-        self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
-        self.chosen = self.stages.chosen[: self.depth]
-        self.all_chosen = bool(self.chosen.all())
         self.has_rest = bool(self.stages.has_rest.any())
         C, self.weights = self.n_classes, self.rankings.weights
-        self.choices = self.chosen * self.weights
-        self.wins = np.bincount(
-            self.order[: self.depth].ravel(), self.choices.ravel(), minlength=C + 1
-        )[:C].astype(np.float64)
+        self.choices = self.stages.chosen * self.weights
+        wins = np.bincount(self.order.ravel(), self.choices.ravel(), minlength=C + 1)
+        self.wins = wins[:C].astype(np.float64)
         for tie in self.stages.ties:
             np.add.at(self.wins, tie.members, self.weights[tie.column][:, None] * tie.counts)
         self._last_split: tuple[NDArray[np.bool_], list[Block]] | None = None
@@ -272,9 +263,7 @@ class Block:
         for nth in reversed(range(len(worths))):
             np.add(worths[nth], remaining[nth + 1], out=remaining[nth])
         # What a single item was chosen from, and 1 elsewhere. A single item is a class of one.
-        totals, shares = remaining[: self.depth], worths[: self.depth]
-        if not self.all_chosen:
-            totals, shares = (np.where(self.chosen, x, 1.0) for x in (totals, shares))
+        totals, shares = (np.where(self.stages.chosen, x, 1.0) for x in (remaining[:-1], worths))
         log_probs: Floats = np.log(shares / totals).sum(axis=0) - self.stages.log_ways
         choices = []
         for tie in self.stages.ties:
@@ -303,8 +292,7 @@ class Block:
     def gradients(self, theta: Floats) -> csr_array:
         """Derivatives of each ranking, times its weight; the block lays out all that counts."""
         of_cells, _, tied = self._expect(self.sum_up(theta))
-        slopes = -of_cells
-        slopes[: self.depth] += self.choices
+        slopes = self.choices - of_cells
         order, shape = self.order.T, (len(self.weights), self.n_classes)
         kept = order < self.n_classes
         found = csr_array((slopes.T[kept], order[kept], row_starts(kept.sum(axis=1))), shape=shape)
@@ -332,11 +320,8 @@ class Block:
         if self.has_rest:
             lost = rate[-1] * self.stages.has_rest
             # All classes lose every choice of the ranking; a listed one only those before it.
-            rate = rate - lost
-        listed = np.empty_like(worths)
-        np.multiply(worths[: self.depth], rate, out=listed[: self.depth])
-        np.multiply(worths[self.depth :], rate[-1], out=listed[self.depth :])
-        return listed, lost, tied
+            rate -= lost
+        return worths * rate, lost, tied
 
 
 class BlockSums(NamedTuple):
