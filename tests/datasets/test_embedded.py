@@ -26,6 +26,7 @@ from rankshot.datasets.embedded import (
     load_panel,
     load_similarities,
 )
+from refusals import refuses
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 DATASETS = ["cifar", "animals"]
@@ -68,9 +69,11 @@ def test_sentences_are_in_languages_that_py3langid_knows_and_in_others():
     assert set(counts) == {5}
 
 
-def test_a_wrong_name_lists_the_right_ones():
-    with pytest.raises(rs.RankshotError, match="there are 'cifar', 'animals', 'intents'"):
+def test_a_wrong_name_is_refused():
+    with refuses("dataset", "cifer"):
         load_panel("cifer")
+    with refuses("question", "requests"):
+        load_panel("cifar", "requests")
 
 
 # ---- Similarities
@@ -124,9 +127,6 @@ def test_the_accuracies_in_the_description_of_intents():
     text = (DATA / "intents.md").read_text(encoding="utf-8")
     numbers = f"{seen:.3f} | {found:.3f}".replace("0.", ".")
     assert f"| words | `RidgeClassifier()` | {numbers} |" in text
-
-
-# ---- Files
 
 
 # ---- The election

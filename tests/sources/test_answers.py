@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from rankshot.sources import choose_rehearsed, make_prompts, read_answer_files, read_answers
 from rankshot.sources.prompts import make_question
@@ -208,24 +207,10 @@ HOSTILE = ["lion:{}cat", "- a{}", "[1,{}", "cat: {}", "| a {}", "cat ({})", "1.{
 
 @pytest.mark.parametrize("filling", [" ", " \t", "1. ", "_", "(", "["])
 def test_the_time_is_linear_in_the_length_of_an_answer(filling):
-    """If the time grew with their square, this would take hours."""
+    """If the time grew with their square, this would take an hour."""
     for form in HOSTILE:
-        found = read_answers(form.format(filling * 300_000), ["lion"], ["cat", "dog"], k=1)
+        found = read_answers(form.format(filling * 100_000), ["lion"], ["cat", "dog"], k=1)
         assert set(found.orders) <= {"lion"}
-
-
-WORDS = [*ITEMS, *TARGETS, *'{}[]":,>|#*-', "\n", "1. ", "**", "```", ": ", "é"]
-
-
-@pytest.mark.slow
-@settings(max_examples=15)
-@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=60).map("".join))
-def test_whatever_comes_is_read_or_reported(text):
-    found = read_answers(text, TARGETS, ITEMS, k=5)
-    assert set(found.orders) <= set(TARGETS)
-    for order in found.orders.values():
-        assert 3 <= len(set(order)) == len(order) <= 5
-        assert set(order) <= set(ITEMS)
 
 
 # ---- Prompts to paste, and the files of their answers

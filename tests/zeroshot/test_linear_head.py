@@ -285,18 +285,3 @@ def test_the_contracts_hold_for_what_is_here(rng):
     check_head(rs.zeroshot.SeenAndNew(fitted).fit(), scores)
     check_head(rs.zeroshot.BatchRefinement(fitted).fit(random_scores(rng, n=30)), scores)
     check_source(rs.WordNet("path"), ["cat", "dog"], ["fox", "bus", "lion"])
-
-
-def test_a_broken_head_and_a_broken_source_are_found(rng):
-    class Unnormalised(rs.WeightedMean):
-        def predict_proba(self, scores):
-            return 2 * super().predict_proba(scores)
-
-    class Forgetful:
-        def similarity(self, targets, items):
-            return rs.Similarity(np.ones((1, len(items))), targets[:1], items, "")
-
-    with pytest.raises(AssertionError, match="add up to one"):
-        check_head(Unnormalised().fit(RANKINGS), random_scores(rng))
-    with pytest.raises(AssertionError, match="names its source"):
-        check_source(Forgetful(), ["cat", "dog"], ["fox", "bus"])

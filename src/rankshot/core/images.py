@@ -62,14 +62,13 @@ def read_image(file: str | Path, shrink_to: int | None = None) -> object:
         with pillow.open(file, formats=FORMATS) as image:
             if image.width * image.height <= MAX_PIXELS:
                 return convert_image(image, shrink_to)
-            size = f" ({image.width} x {image.height})"
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
-        size = ""
+        pass
     except RankshotError:
         raise
     except Exception as error:  # noqa: BLE001 - decoders raise all kinds of errors
         raise RankshotError(_describe_failure(error, path)) from None
-    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels: scale it down{size}")
+    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels: scale it down")
 
 
 def convert_image(image: Any, shrink_to: int | None = None) -> Any:

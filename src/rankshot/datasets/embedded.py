@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import require_choice
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import load_imagenet_labels
@@ -104,9 +104,7 @@ def class_names(dataset: str) -> ClassNames:
     >>> class_names("animals").new[:3]
     ('chimpanzee', 'giant+panda', 'hippopotamus')
     """
-    if dataset not in QUESTIONS:
-        hint = f"{suggest_name(dataset, QUESTIONS)}; there are {quote_names(QUESTIONS)}"
-        raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
+    require_choice("dataset", dataset, QUESTIONS)
     folder = files("rankshot.datasets") / "data"
     paths = [folder / f"{dataset}_{kind}_classes.txt" for kind in ClassNames._fields]
     texts = [path.read_text(encoding="utf-8") for path in paths]
@@ -186,11 +184,9 @@ def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> 
 
 def _read_panel(which: str, dataset: str, question: str | None) -> Rankings:
     items, known = class_names(dataset).seen, QUESTIONS[dataset]
-    if question is not None and question not in known:
-        hint = f"{suggest_name(question, known)}; the panel was asked {quote_names(known)}"
-        raise RankshotError(f"no question {short_repr(question)} for {dataset!r}{hint}")
+    asked = known[0] if question is None else require_choice("question", question, known)
     rankings = embedded_rankings(f"{dataset}_{which}.jsonl", items)
-    return rankings.select(source=panel_source(question or known[0]))
+    return rankings.select(source=panel_source(asked))
 
 
 def panel_source(question: str) -> str:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from math import ceil, inf
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -360,7 +359,7 @@ class AnswerLog:
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
-        self._rankings: dict[bytes, list[str]] = {}
+        self._rankings: dict[str, list[str]] = {}
         self._lock = Lock()
         self._size = 0
         """The length of the complete lines."""
@@ -384,11 +383,11 @@ class AnswerLog:
 
     def find(self, question: Mapping[str, object]) -> list[str] | None:
         """Return the stored ranking that answers this question, or None."""
-        return self._rankings.get(_fingerprint(question))
+        return self._rankings.get(_identify(question))
 
     def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Append a question and its answer; they are on the disk when this returns."""
-        self._rankings[_fingerprint(question)] = answer["ranking"]
+        self._rankings[_identify(question)] = answer["ranking"]
         if self.path is None:
             return
         # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid.
@@ -412,7 +411,7 @@ class AnswerLog:
                 raise InputError("log", written, "must be an answer log", where=where)
             # Rankings from other sources, without items, may be in the same file.
             if "items" in record:
-                self._rankings.setdefault(_fingerprint(record), ranking)
+                self._rankings.setdefault(_identify(record), ranking)
 
 
 def write_prompt(question: Mapping[str, Any]) -> str:
@@ -421,9 +420,8 @@ def write_prompt(question: Mapping[str, Any]) -> str:
     return str(question["prompt"].format(k=question["k"], **fields))
 
 
-def _fingerprint(question: Mapping[str, object]) -> bytes:
-    text = json.dumps([question.get(name) for name in QUESTION_FIELDS])
-    return sha256(text.encode()).digest()
+def _identify(question: Mapping[str, object]) -> str:
+    return json.dumps([question.get(name) for name in QUESTION_FIELDS])
 
 
 def _describe_log(log: AnswerLog) -> str:
