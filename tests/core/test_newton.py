@@ -73,6 +73,28 @@ def test_conjugate_gradients_need_few_products(rng):
     assert operator.n_products < 60
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("kind", [np.asarray, Operator])
+def test_a_direction_that_the_likelihood_does_not_know(rng, kind, ridge):
+    """Only differences are known: without a penalty, the mean stays where it was."""
+    D = np.array([[1, -1, 0], [0, 1, -1], [-1, 0, 1], [1, -1, 0]], float)
+    won = np.array([1, 1, 1, 0])
+
+    def evaluate(b):
+        value = float(np.sum(won * (D @ b) - np.logaddexp(0, D @ b)))
+        return Point(value, D.T @ (won - expit(D @ b)))
+
+    def curvature(b):
+        return kind(D.T * (expit(D @ b) * expit(-D @ b)) @ D)
+
+    start = np.array([1.0, 2.0, 3.0]) * (ridge == 0)
+    found = maximize(evaluate, curvature, start, ridge=ridge, invariant=np.ones(3))
+    assert found.converged
+    gradient = evaluate(found.parameters).gradient - ridge * found.parameters
+    assert gradient == pytest.approx(0, abs=1e-6)
+    assert found.parameters.mean() == pytest.approx(start.mean())
+
+
 def test_steps_stay_inside_the_domain_and_where_the_curvature_is_wrong():
     """log x - x⁴ / 4 + x², which is not concave everywhere, has its maximum at 1 / x = x³ - 2 x."""
 

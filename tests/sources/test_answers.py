@@ -163,6 +163,24 @@ def test_a_class_is_not_asked_to_be_in_its_own_list():
     assert "Give the 2 items" in ask(["cat", "fox"], ["fox", "tiger", "bus"], 3)
 
 
+def test_words_and_templates_of_a_user_are_in_the_question():
+    asked = make_question("any", "{braced} sounds").template
+    assert "trained on {braced} sounds to" in asked.format(target='"cat"', items="[]", k=3)
+    asked = make_question("{classes}, {target}, {items}, {k}", classes=["cat", "dog"])
+    assert asked.template.format(target=1, items=2, k=3) == '["cat", "dog"], 1, 2, 3'
+    assert "the new class, " in asked.ask_many(["cat"], ITEMS, 3)
+    with refuses("question", "contrast"):
+        make_question("contrast", classes=["cat"])
+    with refuses("question", "similar"):
+        make_question("similar", "texts")
+
+
+def test_a_list_may_begin_without_bullets():
+    found = read_answers("cat\ntiger\n- fox\n   - wolf", ["cat", "dog"], ITEMS, k=2)
+    assert found.orders == {"cat": ["tiger", "fox"]}
+    assert all(note.startswith("'dog'") for note in found.notes)
+
+
 def test_an_answer_about_one_class_need_not_name_it():
     found = read_answers("- fox\n- tiger", ["cat"], ITEMS, k=2)
     assert found.orders == {"cat": ["fox", "tiger"]}

@@ -111,6 +111,9 @@ def test_a_seen_class_is_not_asked_about_itself(make, oracle):
         ("k", 9),
         ("question", "image"),
         ("question", "{inputs} {target} {items} {k}"),
+        ("question", "{target} {items}"),
+        ("question", "{target} {items} {k} {"),
+        ("question", "{target} {items} {k} {other}"),
     ],
 )
 def test_bad_parameters_are_named(make, oracle, parameter, value):

@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 from runpy import run_path
 
+import numpy as np
 import pytest
 
 import rankshot as rs
 from rankshot.sources import choose_source, dictionary, rank_names
-from rankshot.sources.dictionary import load_dictionary
+from rankshot.sources.dictionary import Dictionary, load_dictionary
 from rankshot.sources.prompts import make_question
 from rankshot.sources.spelling import stem_words
+from rankshot.sources.wordnet_nouns import load_nouns
 from refusals import refuses
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k").names
@@ -88,6 +90,84 @@ def test_a_noun_that_is_not_there_is_a_mixture_and_less_certain():
     assert "'chair'" in note
 
 
+def make_small():
+    """A dictionary of three nouns, of which WordNet has one, and four classes."""
+    lists = np.array([[[0, 1], [0, 2]], [[1, 0], [1, 3]], [[2, 3], [3, 2]]])
+    nouns, classes = ("blue gurk", "gurk", "zebra"), ("gurk", "b", "c", "d")
+    zebra = load_nouns().synset("zebra.n.01")
+    small = Dictionary("sounds", nouns, classes, lists, (-1, -1, zebra), (False, False, True))
+    vars(small)["_vectors"] = None
+    return small
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def compare_sets(one, other, sets):
+    """The cosine of two sets, in which a member counts by the log of how rare it is."""
+    weight = {m: np.log(len(sets) / sum(m in some for some in sets)) for m in set().union(*sets)}
+    lengths = [np.sqrt(sum(weight.get(m, 0) ** 2 for m in some)) for some in (one, other)]
+    shared = sum(weight[m] ** 2 for m in one & other)
+    return shared / np.prod(lengths) if shared else 0.0
+
+
+def test_a_list_weighs_places_and_a_listed_class_is_first_in_its_own():
+    r = 2**-0.5
+    weights = [
+        [[1, r, 0, 0], [1, 0, r, 0]],
+        [[2, 1, 0, 0], [2, 1, 0, r]],
+        [[0, 0, 1, r], [0, 0, r, 1]],
+    ]
+    np.testing.assert_allclose(make_small().weights, weights)
+
+
+def test_a_mixture_by_its_definition():
+    small = make_small()
+    kinds = [set(), set(), {*load_nouns().ancestors(small.synsets[2])}]
+    words = [{*stem_words(noun)} for noun in small.nouns]
+    giraffe = {*load_nouns().ancestors(load_nouns().synset("giraffe.n.01"))}
+    for name, own_kinds, head in (("red gurk", set(), 1), ("giraffe", giraffe, None)):
+        own = {*stem_words(name)}
+        known = own & set().union(*words), own_kinds & kinds[2]
+        near = [
+            compare_sets(known[0], w, words) + compare_sets(known[1], k, kinds)
+            for w, k in zip(words, kinds, strict=True)
+        ]
+        among = [
+            [
+                compare_sets(w, v, words) + compare_sets(k, j, kinds)
+                for v, j in zip(words, kinds, strict=True)
+            ]
+            for w, k in zip(words, kinds, strict=True)
+        ]
+        shares = np.linalg.solve(np.array(among) + np.eye(3), near)
+        mixed = unit(np.maximum(np.einsum("n,nrc->rc", shares, unit(small.weights)), 0))
+        if head is not None:
+            mixed = mixed + unit(small.weights[head])
+        found = small.find([name])[name]
+        assert not found.is_certain
+        np.testing.assert_allclose(found.weights, mixed, atol=1e-12)
+    assert small.find(["flib"]) == {"flib": None}
+
+
+def test_nouns_are_compared_by_classes_that_are_listed_together_beyond_what_all_have_in_common():
+    small, rater = make_small(), 1
+    lists = small.list_weights.mean(axis=1)
+    alike = unit(lists.T) @ unit(lists.T).T
+    common = unit(small.weights[:, rater].mean(axis=0) @ alike)
+    rows = unit(small.weights[:, rater] @ alike)
+    expected = unit(rows - np.outer(rows @ common, common))
+    np.testing.assert_allclose(small.project(small.weights[:, rater], rater), expected)
+
+
+def test_seen_classes_that_are_not_there_are_never_listed():
+    found = rs.LookAlikes().look_up(["okapi", "lion"], ["zzyzx", "zebra"])
+    assert found.rankings.orders() == [["zebra"]] * 4
+    none = rs.LookAlikes().look_up(["okapi"], ["zzyzx", "qwrtpsdf"])
+    assert (none.rankings, none.unknown) == (None, ("okapi",))
+
+
 def test_a_compound_of_known_words_needs_no_sense_of_its_own():
     assert IMAGES.choose_sense("robo vacuum") == (None, False)
     found = rs.LookAlikes("images").rankings(["robo vacuum"], IMAGENET)
@@ -161,6 +241,19 @@ def test_wordnet_stays_where_seen_classes_are_not_in_the_dictionary():
     found = rank_names(["alarm"], ["book_flight", "pay_bill", "timer", "calendar"])
     assert found.rankings.source_names == ("wordnet-path",)
     assert "2 of 4 seen classes" in found.notes[0]
+
+
+def test_a_source_that_ranks_is_asked_as_it_is():
+    model = rs.LanguageModel("me", ask=lambda _: '["tiger", "otter"]', k=2, raters=1)
+    found = rank_names(["lion"], ANIMALS, model)
+    assert found.rankings.orders() == [["tiger", "otter"]]
+    assert (found.rankings.source_names, found.notes) == (("me",), ())
+
+
+def test_a_table_that_spells_names_differently_is_used():
+    table = rs.Similarity([[0.1, 0.9]], ["Lions"], ["Grey-Wolf", "TIGER"], source="mine")
+    found = rank_names(["lion"], ANIMALS, table)
+    assert found.rankings.orders() == [["tiger", "grey wolf"]]
 
 
 def test_a_source_that_is_named_is_not_filled_in():

@@ -108,6 +108,9 @@ def test_classes_of_the_same_word_are_told_apart():
         return rs.sources.read_class_labels(ids).names
 
     assert name("seal.n.02", "seal.n.09") == ("seal (device)", "seal (pinniped mammal)")
+    # Landings are of the same kind, with the same words.
+    landings = ("landing (n00052334)", "landing (n00052500)")
+    assert name("landing.n.04", "landing.n.03") == landings
     robins = ("robin (erithacus rubecola)", "robin (American robin)")
     assert name("robin.n.01", "robin.n.02") == robins
     every = [nouns.id(synset) for synset in range(0, len(nouns.sizes), 40)]
@@ -139,10 +142,26 @@ def test_other_names_in_imagenets_list_keep_no_synset():
         ("imagenet", "imagenet"),
         (["cat", " "], " "),
         (["cat", True], True),
+        (5, 5),
+        ({"a", "b"}, {"a", "b"}),
+        (b"cat", b"cat"),
     ],
 )
 def test_labels_that_are_none(labels, value):
     fails(labels, value)
+
+
+def test_a_file_that_is_not_json_is_named(tmp_path):
+    path = tmp_path / "labels.json"
+    path.write_text("[1, 2")
+    fails(path, str(path))
+
+
+def test_placeholders_are_reported_and_what_was_read_once_stays():
+    labels = rs.sources.read_class_labels(["cat", "LABEL_1", "LABEL_2"])
+    [change] = labels.changes
+    assert "'LABEL_1'" in change
+    assert rs.sources.read_class_labels(labels) is labels
 
 
 # ---- Matching
@@ -181,6 +200,26 @@ def test_every_synonym_that_one_class_has_is_found():
 def test_a_name_is_found_in_the_singular_and_in_the_plural():
     for classes, name in (("leopard", "leopards"), ("leopards", "leopard"), ("Mice", "mouse")):
         assert ClassLabels.from_names((classes, "bus")).match(name) == [classes]
+
+
+def test_names_are_matched_to_the_labels_that_they_mean():
+    labels = rs.sources.read_class_labels(["n02012849", "n03126707", "sea_lion", "Bow", "bow"])
+    names = ["crane (bird)", "n03126707", "Sea Lions", "okapi", "BOW"]
+    means = {"crane (bird)": "n02012849", "n03126707": "n03126707", "Sea Lions": "sea_lion"}
+    assert labels.match_all(names) == means
+    with refuses("names", "sea-lion"):
+        labels.match_all(["Sea Lion", "sea-lion"])
+    # In ImageNet's list, the places tell the two maillots and cranes apart.
+    names = [*FIRST[:517], "crane (machine)", *FIRST[518:639], "maillot, tank suit", *FIRST[640:]]
+    found = IMAGENET.match_all(names)
+    assert [found[name] for name in ("crane", "maillot")] == ["crane (bird)", "maillot (tights)"]
+    assert len(found) == 1000
+
+
+def test_sources_get_the_name_and_the_other_words_of_a_class():
+    labels = rs.sources.read_class_labels(["Tinca, tench", "n02012849", "bus", "crane.n.04"])
+    assert labels.words == {"Tinca": "Tinca, tench", "crane (bird)": "crane"}
+    assert labels.senses == {"crane (bird)": "n02012849", "crane.n.04": "n03126707"}
 
 
 # ---- Words to look up
@@ -270,5 +309,5 @@ def test_names_of_real_data_are_spelt_well():
     assert find_misspellings(dict.fromkeys(name for names in known for name in names)) == {}
     odd = ["sea_horses", "seahorse", "class_17", "n02012849", "crane.n.04", "ash, ash tree"]
     odd += ["goldfihs, Carassius auratus", "ram2", "crane (2)", "747", "***", "_"]
-    # Dozens of parts, each of which could be any of several nouns, are no burden.
-    assert find_misspellings([*odd, "_".join(["bst"] * 40)]) == {}
+    # Many parts, each of which could be any of several nouns, are no burden.
+    assert find_misspellings([*odd, "_".join(["boft"] * 15)]) == {}

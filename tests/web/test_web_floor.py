@@ -181,7 +181,7 @@ def test_every_reply_has_the_headers_and_errors_have_a_page(form):
         assert reply["content-security-policy"] == POLICY
         assert reply["x-content-type-options"] == "nosniff"
         assert reply["referrer-policy"] == "same-origin"
-    assert form.send("HEAD", "/health").status == 200
+    assert form.send("HEAD", "/health", {"sec-fetch-site": "cross-site"}).status == 200
     assert form.get("/form")["allow"] == "POST"
     assert form.post("/form", b"")["cache-control"] == "private"
     # What has begun cannot become another page.

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
+from string import Formatter
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
@@ -81,7 +83,7 @@ OWN_ITEMS = """
 
 Some of the new classes below are items themselves. For each of these, imagine that the classifier \
 was trained without it, and list only other items."""
-FIELDS = ("target", "items", "k")
+FIELDS = {"target", "items", "k"}
 
 
 @dataclass(frozen=True)
@@ -141,13 +143,11 @@ def make_question(
         # Braces in the words are literal.
         literal = words.replace("{", "{{").replace("}", "}}")
         whole, text = whole.replace(field, literal), text.replace(field, literal)
-    lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
-    try:
-        whole.format(**dict.fromkeys(FIELDS, ""))
-    except (LookupError, ValueError) as error:
-        problem = f"has an unknown or broken field ({error})"
-    if lacking:
-        problem = f"lacks {' and '.join(lacking)}"
+    fields: set[str | None] = set()
+    with suppress(ValueError):
+        fields = {field for _, field, _, _ in Formatter().parse(whole)} - {None}
+    if fields != FIELDS:
+        problem = "must have the fields {target}, {items} and {k}, and may have {classes}"
     if problem:
         raise InputError("question", question, problem, hint="a literal brace is written twice")
     return Question(whole, None if order is None else text, order)

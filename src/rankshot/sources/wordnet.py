@@ -288,7 +288,7 @@ def _find_synonyms(name: str) -> SenseCandidates | None:
     words = [word.strip() for word in name.split(",") if word.strip()]
     spellings = {word: lemmas for word in words if (lemmas := nouns.spellings(word))}
     if not spellings:
-        return _find_noun(name, words[0] if words else name)
+        return _find_noun(name, name.partition(",")[0].strip())
     votes = Counter(synset for lemmas in spellings.values() for synset in _list_senses(lemmas))
     most = {synset for synset, count in votes.items() if count == max(votes.values())}
     lemmas = list(dict.fromkeys(lemma for some in spellings.values() for lemma in some))
