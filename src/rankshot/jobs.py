@@ -248,6 +248,13 @@ def map_files(
     return run
 
 
+def write_table(task: Task, source: object, target: Path) -> JobRun:
+    """Write one file by a task, which replaces it."""
+    metadata: dict[str, str] = {}
+    task(source, target, metadata)
+    return JobRun(1, 1, summaries={target.stem: json.loads(metadata[SUMMARY])})
+
+
 def _run_part(task: Task, part: Part, target: Path, metadata: dict[str, str]) -> dict[str, Any]:
     """Write one part; runs in the worker."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -546,10 +553,7 @@ def classify(
     }
     task = partial(_classify_part, path, items, settings, is_given)
     if Path(scores).is_file():
-        metadata: dict[str, str] = {}
-        task(("", Path(scores)), Path(output), metadata)
-        summary = json.loads(metadata[SUMMARY])
-        return JobRun(1, 1, summaries={parts[0].name: summary})
+        return write_table(task, ("", Path(scores)), Path(output))
     require_outside(output, scores)
     is_small = sum(part.source.stat().st_size for part in parts) < SMALL_BYTES
     return map_files(

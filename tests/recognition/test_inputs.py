@@ -100,7 +100,7 @@ REFUSED = [
     ("t.jsonl", "[1]\n", "texts", "line", "t.jsonl:1"),
     ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", "id", "t.jsonl:1"),
     ("t.csv", "id,text\nb,c\na\0,b\n", "texts", "id", "t.csv:3"),
-    ("t.jsonl", '{"text": "a"}\n{"txt": "a"}\n', "texts", "column", "t.jsonl:2"),
+    ("t.jsonl", '{"txt": "a"}\n', "texts", "column", "t.jsonl"),
     ("t.doc", "a", "texts", "inputs", ""),
     ("t.csv", "id,text\na,b\n", "values", "inputs", ""),
 ]

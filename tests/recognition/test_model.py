@@ -333,8 +333,6 @@ def test_models_and_pipelines_of_transformers_are_taken_as_they_are(tmp_path, ph
     )
     with refuses("model", type(network).__name__):
         rs.recognition.score(network, texts)
-    with refuses("model"):
-        rs.recognition.open_model(transformers.BertModel(network.config))
 
 
 @pytest.mark.slow

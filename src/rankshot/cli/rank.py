@@ -244,26 +244,18 @@ def write_prompts(
 # ---- What is printed
 
 
-def print_rankings(rankings: ranking.Rankings, targets: Sequence[str]) -> None:
-    """Print a table of each class's first seen classes, with one row per source."""
-    names = rankings.source_names
-    several = len(names) > 1
-
-    def format_first(target: str, source: str) -> str:
-        these = rankings[(rankings.targets == target) & (rankings.sources == source)]
-        if not len(these):
-            return "-"
-        others = f" ({format_count(len(these) - 1, 'more rater')})" if len(these) > 1 else ""
-        first = these[0]
-        # A subset ranking also has items after its first K, all in one tie.
-        n_places = int(first.places[first.lengths[0] - 1]) + 1
-        return format_order(first.orders()[0][:n_places], most=SHOWN) + others
-
-    rows = [
-        [target if name == names[0] else "", *([name] if several else []), text]
-        for target in targets
-        for name in names
-        for text in [format_first(target, name)]
-    ]
-    columns = ["*class", "source", "seen classes"] if several else ["*class", *names]
+def print_rankings(rankings: ranking.Rankings, names: Sequence[str]) -> None:
+    """Print the first seen classes of each name, with one row per source that ranks it."""
+    rows = []
+    for name in names:
+        of_name = rankings[rankings.targets == name]
+        for source in of_name.source_names:
+            these = of_name[of_name.sources == source]
+            first, more = these[0], len(these) - 1
+            # A subset ranking also has items after its first K, all in one tie.
+            n_places = int(first.places[first.lengths[0] - 1]) + 1
+            text = format_order(first.orders()[0][:n_places], most=SHOWN)
+            others = f" ({format_count(more, 'more rater')})" * bool(more)
+            rows.append((name, text + others, source))
+    columns = ["*class", "seen classes", "source"]
     print_table("The seen classes most similar to each class", columns, rows)

@@ -14,7 +14,6 @@ from rankshot.cli.printing import (
     Input,
     Output,
     ScoreType,
-    format_order,
     parse_share,
     print_table,
     remember_output,
@@ -24,7 +23,6 @@ from rankshot.cli.printing import (
 from rankshot.core.errors import NO_VALUE, InputError, format_count
 
 ROWS_SHOWN = 8
-CLASSES_SHOWN = 4
 Batch = Literal["auto", "yes", "no"]
 Share = Annotated[float | None, Parameter(converter=lambda _, words: parse_share(words[0].value))]
 BATCH: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
@@ -147,7 +145,12 @@ def recognise(
     )
     print_recognition(found, output or run / "predictions.csv")
     if new is not None:
-        _print_lists(found, run)
+        from rankshot.cli.rank import print_rankings
+
+        names = [name for name in given if name in found.knowledge.rankings.target_names]
+        print_rankings(found.knowledge.rankings, names[:ROWS_SHOWN])
+        if len(names) > ROWS_SHOWN:
+            say(f"and {len(names) - ROWS_SHOWN:,} more in {run / 'rankings.jsonl'}")
     found.save(run, overwrite=overwrite)
     if found.predicted is not None:
         say(f"forecast of the accuracy on new classes, with its 95% interval: {found.predicted}")
@@ -170,34 +173,13 @@ def print_recognition(found: recognition.Recognition, rest: Path) -> None:
     """Print the first predictions, and where the rest is."""
     best = found.head.top(found.inputs.scores[:ROWS_SHOWN], min(2, len(found.head.classes_)))
     rows = [
-        (id_, *(text for one in zip(names, proba, strict=True) for text in _format(*one)))
-        for id_, names, proba in zip(found.ids, best.labels, best.proba, strict=False)
+        [name, *(text for one, p in zip(names, proba, strict=True) for text in (one, f"{p:.2f}"))]
+        for name, names, proba in zip(found.ids, best.labels, best.proba, strict=False)
     ]
     columns = ["input", "*class", ">probability", "second", ">probability"]
     print_table(None, columns[: len(rows[0])], rows)
     if len(found.ids) > ROWS_SHOWN:
         say(f"and {len(found.ids) - ROWS_SHOWN:,} more in {rest}")
-
-
-def _print_lists(found: recognition.Recognition, run: Path) -> None:
-    """Print what was used for each name: the seen classes that it is said to resemble most."""
-    from rankshot.zeroshot.class_rankings import only_new
-
-    used = only_new(found.knowledge.rankings)
-    used = used.top(min(CLASSES_SHOWN, used.n_items))
-    firsts = {one.targets[0]: one for one in (used[i : i + 1] for i in reversed(range(len(used))))}
-    names = used.target_names
-    rows = [
-        (name, format_order(firsts[name].orders()[0], most=CLASSES_SHOWN), firsts[name].sources[0])
-        for name in names[:ROWS_SHOWN]
-    ]
-    print_table("what was used for each name", ["*class", "resembles most", "source"], rows)
-    if len(names) > ROWS_SHOWN:
-        say(f"and {len(names) - ROWS_SHOWN:,} more in {run / 'rankings.jsonl'}")
-
-
-def _format(name: str, probability: float) -> tuple[str, str]:
-    return str(name), f"{probability:.2f}"
 
 
 def _find_answers(run: Path) -> list[str] | None:

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from rankshot.core.columns import open_table, read_batches
+from rankshot.core.columns import read_batches
 from rankshot.core.errors import InputError, short_repr
-from rankshot.core.files import read_json_lines, read_lines, require_regular
+from rankshot.core.files import read_lines, require_regular
 from rankshot.core.images import ENDINGS
-from rankshot.core.tables import ID, LABEL, find_column
+from rankshot.core.tables import ID, LABEL
 from rankshot.core.validation import as_name
 from rankshot.recognition.images import Preprocessing
 from rankshot.zeroshot.scores import Kind
@@ -137,7 +137,9 @@ def fingerprint_files(paths: Iterable[Path]) -> str:
 INPUT_COLUMNS = {"texts": "text", "images": "path"}
 """The column of a table that has the inputs, if no other is named."""
 DATASET_COLUMNS = {"texts": "text", "images": "image"}
-JSON_ENDINGS = (".jsonl", ".ndjson")
+TABLE_ENDINGS = {".csv", ".parquet", ".jsonl", ".ndjson"}
+TABLE_ROWS = 1_000
+"""Rows of a table that are read at a time: texts may be long."""
 
 
 class Input(NamedTuple):
@@ -178,9 +180,9 @@ def open_inputs(source: object, takes: Takes) -> Entries:
     """Yield the inputs in a folder, a file, a list or an array, as far as a model takes them.
 
     A folder stands for all images below it, sorted; .txt has one path (relative to the file) or
-    one text per line; .csv and .jsonl have a column ``text`` (``path`` for images), and perhaps
-    ``id``; a CSV file may have a single column of any other name besides ``id``. Without ids, rows
-    are numbered from 0. A second input with the same id is skipped.
+    one text per line; tables (.csv, .jsonl, .parquet) have a column ``text`` (``path`` for images),
+    and perhaps ``id``; a CSV file may have a single column of any other name besides ``id``.
+    Without ids, rows are numbered from 0. A second input with the same id is skipped.
     """
     if not isinstance(source, (str, Path)):
         return _skip_repeated(_read_sequence(source, takes))
@@ -188,7 +190,7 @@ def open_inputs(source: object, takes: Takes) -> Entries:
     require_regular(path, "inputs")
     if not path.exists():
         raise InputError("inputs", str(path), "does not exist")
-    if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
+    if path.suffix in TABLE_ENDINGS and path.is_file():
         return _skip_repeated(_read_table(path, takes))
     if path.suffix == ".txt" and path.is_file():
         return _skip_repeated(_read_list(path, takes))
@@ -281,35 +283,21 @@ def _read_rows(rows: Iterable[Row], column: str, takes: Takes, folder: Path) -> 
 
 
 def _read_table(path: Path, takes: Takes) -> Entries:
-    wanted = INPUT_COLUMNS.get(takes)
-    if wanted is None:
+    column = INPUT_COLUMNS.get(takes)
+    if column is None:
         raise InputError("inputs", str(path), "is a table, but the model takes arrays")
-    if path.suffix != ".csv":
-        return _read_rows(_iterate_json(path, wanted), wanted, takes, path.parent)
-    columns = open_table(path).columns
-    others = [name for name in columns if name != ID]
-    wanted = others[0] if len(others) == 1 else wanted
-    rows = _iterate_csv(path, wanted, has_ids=ID in columns)
-    return _read_rows(rows, wanted, takes, path.parent)
-
-
-def _iterate_csv(path: Path, column: str, *, has_ids: bool) -> Iterator[Row]:
     number = 0
-    # Texts may be long.
-    for batch in read_batches(path, [column, ID] if has_ids else [column], batch_rows=1_000):
-        (values,) = batch.read_texts(column)
-        names = batch.read_texts(ID)[0] if has_ids else map(str, count(number))
-        for row, (name, value) in enumerate(zip(names, values, strict=False)):
-            yield batch.where(row), name, value
+    for batch in read_batches(path, batch_rows=TABLE_ROWS):
+        others = [name for name in batch.columns if name != ID]
+        if path.suffix == ".csv" and len(others) == 1:
+            column = others[0]
+        values = batch.read_values(column)
+        ids = map(str, count(number))
+        if ID in batch.columns:
+            ids = iter(batch.read_texts(ID)[0])
+        rows = zip(map(batch.where, range(len(values))), ids, values, strict=False)
+        yield from _read_rows(rows, column, takes, path.parent)
         number += len(values)
-
-
-def _iterate_json(path: Path, column: str) -> Iterator[Row]:
-    for number, (line, row) in enumerate(read_json_lines(path)):
-        where = f"{path}:{line}"
-        if column not in row:
-            find_column(list(map(str, row)), column, where)
-        yield where, as_name(row.get(ID, number)), row[column]
 
 
 # -------------------------------------------------------------------- values in memory

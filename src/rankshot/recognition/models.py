@@ -29,7 +29,6 @@ from rankshot.recognition.inputs import (
 )
 from rankshot.recognition.torch_networks import (
     open_pipeline,
-    open_pretrained,
     open_torch,
     open_transformers,
 )
@@ -202,7 +201,6 @@ def _open_function(function: Callable[[object], object]) -> Model:
 
 _OPENERS: list[tuple[str, str, Callable[[Any], Model]]] = [
     ("transformers.pipelines.", "model", open_pipeline),
-    ("transformers.", "config", open_pretrained),
     ("torch.nn.", "forward", open_torch),
     ("", "fit", open_estimator),
 ]

@@ -41,7 +41,7 @@ from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 
 FORMAT = "rankshot run 4"
-MANIFEST, CACHE = "run.json", "cache.json"
+MANIFEST = "run.json"
 RANKINGS, INPUTS = "rankings.jsonl", "inputs.jsonl"
 PREDICTIONS, HEAD = "predictions.csv", "head.rankshot"
 SCORES, EVIDENCE, REFERENCE, EXAMPLES = "scores", "evidence", "reference", "examples"
@@ -83,8 +83,6 @@ class Run:
         The table of the texts, or of the paths, of the inputs.
     labelled : mapping
         The labels that some of the inputs had, by their ids; they are examples as well.
-    changed : tuple of str
-        The files that were changed since they were written.
 
     Examples
     --------
@@ -111,7 +109,6 @@ class Run:
     model: Mapping[str, Any]
     inputs: Path | None
     labelled: Mapping[str, str]
-    changed: tuple[str, ...]
 
     def read_inputs(self) -> dict[str, Path | str]:
         """The file or the text of each input, by its id."""
@@ -136,8 +133,7 @@ def write_run(found: Any, folder: Path, *, overwrite: bool) -> None:
     """Write a `Recognition`; a run that is there is replaced when the new one is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / MANIFEST
-    is_ours = manifest.exists() or (folder / CACHE).exists()
-    if not overwrite and not is_ours and any(folder.iterdir()):
+    if not overwrite and not manifest.exists() and any(folder.iterdir()):
         rule = "has other files, and is not the folder of a run"
         raise InputError("folder", str(folder), rule, hint="give another folder")
     before = read_hashes(manifest)
@@ -260,7 +256,6 @@ def open_run(folder: str | Path) -> Run:
     hashes = read_hashes(folder / MANIFEST)
     if missing := [name for name in hashes if not (folder / name).is_file()]:
         raise InputError("folder", str(folder), f"lacks {quote_names(missing)}", hint=AGAIN)
-    changed = [name for name, digest in hashes.items() if hash_file(folder / name) != digest]
     files = {Path(name).stem: folder / name for name in hashes if not name.endswith(LABELS)}
     score_type = "one-vs-rest-logits" if about["kind"] == "one-vs-rest" else LOGITS
     scores, ids, _ = open_scores(files[SCORES], score_type=score_type).read()
@@ -294,7 +289,6 @@ def open_run(folder: str | Path) -> Run:
         about["model"],
         files.get("inputs"),
         about["labelled"],
-        tuple(changed),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
@@ -22,6 +22,7 @@ from rankshot.jobs import (
     list_outputs,
     map_files,
     require_outside,
+    write_table,
 )
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.inputs import Entries, Input, Model, Skipped, open_inputs
@@ -106,7 +107,12 @@ def write_scores(
     entries = open_inputs(inputs, ready.takes)
     task = partial(_write_scores, ready, batch_size, on_error)
     if is_table:
-        return _write_table(task, inputs, entries, target, overwrite=overwrite)
+        listed = target.with_suffix(".skipped.csv")
+        for path in (target, listed):
+            require_own(path, overwrite=overwrite)
+        run = write_table(partial(task, required=inputs), entries, target)
+        _write_skipped(listed, run)
+        return run
     parts = _divide(entries, batch_size)
     require_outside(target, inputs)
     # The first batch says for all parts whether scores are probabilities.
@@ -137,33 +143,20 @@ def write_scores(
         for path in list_outputs(target):
             path.unlink()
         raise nothing_scored(inputs, skipped)
-    _write_skipped(target / SKIPPED, skipped)
+    _write_skipped(target / SKIPPED, run)
     return run
 
 
-def _write_table(
-    task: Callable[..., None], inputs: object, entries: Entries, target: Path, *, overwrite: bool
-) -> JobRun:
-    """Write the scores of all inputs as one table."""
-    listed = target.with_suffix(".skipped.csv")
-    for path in (target, listed):
-        require_own(path, overwrite=overwrite)
-    metadata: dict[str, str] = {}
-    task(entries, target, metadata, inputs)
-    run = JobRun(1, 1, summaries={target.stem: json.loads(metadata[SUMMARY])})
-    _write_skipped(listed, [Skipped(*one) for one in run.skipped])
-    return run
-
-
-def _write_skipped(path: Path, skipped: Sequence[Skipped]) -> None:
+def _write_skipped(path: Path, run: JobRun) -> None:
     """List what was skipped, and why; remove an older list if nothing was."""
-    if not skipped:
+    if not run.skipped:
         path.unlink(missing_ok=True)
         return
     with replace_file(path) as stream:
         writer = open_csv_writer(stream)
         writer.writerow(["id", "reason", "input"])
-        writer.writerows((one.id, one.reason, "yes" if one.is_input else "no") for one in skipped)
+        for name, reason, is_input in run.skipped:
+            writer.writerow((name, reason, "yes" if is_input else "no"))
 
 
 # -------------------------------------------------------------------- the parts of the inputs

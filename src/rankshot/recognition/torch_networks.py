@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import NO_VALUE, InputError, RankshotError
+from rankshot.core.errors import InputError, RankshotError
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.inputs import (
@@ -43,13 +43,9 @@ def open_torch(module: Any) -> Model:
 
     def call(batch: Any) -> Any:
         if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
-            raise InputError(
-                "preprocessing",
-                NO_VALUE,
-                "is needed: the network takes arrays, not images or their paths",
-                where=type(module).__name__,
-                hint="'imagenet', for example, says how images are preprocessed",
-            )
+            hint = "for images, give preprocessing, such as 'imagenet'; for texts, a pipeline"
+            rule = "takes arrays, not texts, images or paths"
+            raise InputError("model", type(module).__name__, rule, hint=hint)
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
         if x.is_floating_point():
             x = x.to(dtype)
@@ -61,6 +57,8 @@ def open_torch(module: Any) -> Model:
         "values",
         lambda batch: _as_array(call(batch)),
         partial(_run_with_features, module, call),
+        # Networks of transformers have a configuration.
+        classes=name_outputs(getattr(getattr(module, "config", None), "id2label", None)),
         fingerprint=_fingerprint_state(module),
         device=str(device).upper(),
     )
@@ -160,12 +158,6 @@ def open_pipeline(pipeline: Any) -> Model:
     return _wrap(pipeline.model, tool, takes, type(pipeline).__name__)
 
 
-def open_pretrained(network: Any) -> Model:
-    """Refuse a model of transformers alone: scores depend on its tokenizer or processor as well."""
-    rule, hint = "has no tokenizer or image processor", "pass its pipeline, or its folder"
-    raise InputError("model", type(network).__name__, rule, hint=hint)
-
-
 def _find_input(names: list[str], where: str) -> Takes:
     """Return what a classifier of transformers takes, by the name of its class."""
     for ending, takes in KINDS.items():
@@ -234,17 +226,9 @@ def _fingerprint_settings(*parts: Any) -> str:
 
 
 def _load(auto_class: Any, place: str, **options: Any) -> Any:
-    logging = require_module("transformers.utils.logging", "transformers models", "transformers")
-    # The bar is useful for a download, and noise for files that are there.
-    is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
-    if is_silent:
-        logging.disable_progress_bar()
     try:
         # Without this, transformers asks whether to run the code of a model.
         return auto_class.from_pretrained(place, trust_remote_code=False, **options)
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
         problem = f"cannot be loaded by transformers ({join_lines(error)})"
         raise InputError("model", place, problem) from None
-    finally:
-        if is_silent:
-            logging.enable_progress_bar()
