@@ -59,9 +59,9 @@ from rankshot.zeroshot.files.score_tables import (
     ScoreTable,
     open_scores,
 )
-from rankshot.zeroshot.knowledge import Knowledge, load_head
+from rankshot.zeroshot.joint_head import JointHead, load_head
+from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
-from rankshot.zeroshot.seen_and_new import JointHead
 
 __all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING, HEAD = ".parquet", ".rankshot"

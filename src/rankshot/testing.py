@@ -17,7 +17,7 @@ import numpy as np
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.named_rankings import RankingSource
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.knowledge import load_head
+from rankshot.zeroshot.joint_head import load_head
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores
 

@@ -37,6 +37,7 @@ from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import AUTO, read_scores
 from rankshot.zeroshot.forecast import Forecast
+from rankshot.zeroshot.joint_head import JointHead
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
@@ -47,7 +48,6 @@ from rankshot.zeroshot.remarks import (
     describe_predictions,
 )
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import JointHead
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 

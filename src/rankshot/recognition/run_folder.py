@@ -35,7 +35,8 @@ from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.files.score_tables import LOGITS, open_scores, write_score_table
-from rankshot.zeroshot.knowledge import Knowledge, load_head
+from rankshot.zeroshot.joint_head import load_head
+from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings

@@ -30,7 +30,7 @@ from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.files.predictions import read_predictions, read_truth
 from rankshot.zeroshot.forecast import Forecast
-from rankshot.zeroshot.knowledge import load_head
+from rankshot.zeroshot.joint_head import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking

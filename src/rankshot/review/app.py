@@ -34,7 +34,7 @@ from rankshot.web.server import (
     load_static_files,
 )
 from rankshot.zeroshot.explanation import explain
-from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.joint_head import NONE_OF_THESE
 
 PACKAGE = "rankshot.review"
 COOKIE = "rankshot_review_"

@@ -17,10 +17,10 @@ from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.run_folder import Run
+from rankshot.zeroshot.joint_head import NONE_OF_THESE
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.suggestions import suggest
 

@@ -28,7 +28,7 @@ from rankshot.core.files import append_line
 from rankshot.ranking.rankings import Rankings
 from rankshot.review.audit import Audit, describe_audit
 from rankshot.review.learning import Changes, Learner, Predicted, compare
-from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.joint_head import NONE_OF_THESE
 
 PAUSE_SECONDS = 0.4
 """The head is fitted, and results are written, if no label has come for so long."""

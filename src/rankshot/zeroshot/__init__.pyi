@@ -12,12 +12,13 @@ from .files.predictions import (
 )
 from .files.score_tables import open_scores as open_scores
 from .forecast import Forecast as Forecast, Trial as Trial
-from .knowledge import Knowledge as Knowledge, load_head as load_head
+from .joint_head import JointHead as JointHead, load_head as load_head
+from .knowledge import Knowledge as Knowledge
 from .linear_head import LinearHead as LinearHead, Predictor as Predictor
 from .onnx_export import export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .scores import Scores as Scores
-from .seen_and_new import JointHead as JointHead, SeenAndNew as SeenAndNew
+from .seen_and_new import SeenAndNew as SeenAndNew
 from .settings import Settings as Settings
 from .suggestions import suggest as suggest
 from .weighted_mean import WeightedMean as WeightedMean

@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import InputError, RankshotError, prefix_errors
+from rankshot.core.errors import InputError
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders, as_rankings, only_new
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.forecast import Forecast
-from rankshot.zeroshot.head_files import read_head_file
+from rankshot.zeroshot.joint_head import JointHead
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.rehearsal import Grid, rehearse
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.seen_and_new import JointHead, SeenAndNew
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, Examples, Labelled, WeightedMean
 
 Labels = NDArray[np.str_]
 DEFAULTS = Settings()
-HEADS: dict[str, Any] = {"linear": LinearHead, "joint": JointHead, "seen and new": JointHead}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,39 +186,3 @@ def as_labels(labels: ArrayLike, n: int) -> Labels:
     if names.shape != (n,):
         raise InputError("labels", names.shape, f"must be one for each of {n} inputs")
     return names
-
-
-def load_head(path: str | Path) -> LinearHead | JointHead:
-    """Read a fitted head that its method ``save``, or the command, wrote.
-
-    It gives the same predictions and explanations as the saved head, and can be saved again.
-    ``about`` describes how it was made. What a fit cannot make is refused.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to read (.rankshot).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import rankshot as rs
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
-    ...     targets=["cat", "truck"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rs.WeightedMean().fit(rankings).save(folder + "/new-classes.rankshot")
-    ...     head = rs.load_head(folder + "/new-classes.rankshot")
-    >>> head, head.classes_.tolist()
-    (LinearHead: 2 classes from the scores of 3, ['cat', 'truck'])
-    """
-    path = Path(path)
-    file = read_head_file(path)
-    with prefix_errors(path):
-        try:
-            head: LinearHead | JointHead = HEADS[file.type].from_file(file)
-        except RankshotError:
-            raise
-        except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)
-            raise RankshotError(f"the file is damaged: {error!r}") from None
-    return head

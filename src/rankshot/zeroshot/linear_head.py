@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import (
     CACHED_CELLS,
@@ -42,7 +42,7 @@ Doubles = NDArray[np.float64]
 Block = Literal["scores", "features", "evidence"]
 
 
-class Predictor(ABC):
+class Predictor:
     """What everything that predicts classes from scores has in common.
 
     ``classes_`` are the classes that may be predicted, sorted by name.
@@ -60,9 +60,11 @@ class Predictor(ABC):
     classes_: NDArray[np.str_]
 
     @property
-    @abstractmethod
     def inner(self) -> Head:
         """The fitted value, a `LinearHead` or a `JointHead`: that of an estimator, or itself."""
+        check_is_fitted(self, "head_")
+        head: Head = vars(self)["head_"]
+        return head
 
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """Log-probabilities: one row per input, one column per class as in ``classes_``.
@@ -135,6 +137,7 @@ class Head(Predictor):
     kind: Kind | None
     about: Mapping[str, Any]
     new: LinearHead
+    file_type: ClassVar[str]
     logits: ClassVar[Formula]
 
     @property
@@ -142,13 +145,17 @@ class Head(Predictor):
         """The head itself."""
         return self
 
-    @abstractmethod
     def constants(self, kind: Kind | None = None) -> Constants:
         """The arrays of the formula by name, for scores of this kind."""
+        raise NotImplementedError
 
-    @abstractmethod
     def to_file(self) -> HeadFile:
         """The content of a file."""
+        names = [each.name for each in fields(self) if each.init]  # type: ignore[arg-type]
+        content = {name: getattr(self, name) for name in names if name not in {"new", "about"}}
+        arrays = {name: x for name, x in content.items() if isinstance(x, np.ndarray)}
+        values = {name: x for name, x in content.items() if name not in arrays}
+        return HeadFile(self.file_type, values, arrays, self.about)
 
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """As for `Predictor.log_proba`: log-probabilities of ``scores``."""
@@ -342,6 +349,7 @@ class LinearHead(Head):
 
     # ---- The formula
 
+    file_type: ClassVar[str] = "linear"
     logits: ClassVar[Formula] = staticmethod(linear_logits)
 
     def constants(self, kind: Kind | None = None) -> Constants:  # noqa: ARG002
@@ -410,27 +418,6 @@ class LinearHead(Head):
         if evidence is not None:
             parts["another model"] = slopes[:, block["evidence"]] * evidence[:, None]
         return parts
-
-    # ---- Files
-
-    def to_file(self) -> HeadFile:
-        """The content of a file."""
-        values = {
-            "seen": list(self.seen),
-            "classes": list(self.classes),
-            "temperature": self.temperature,
-            "evidence": list(self.evidence),
-            "kind": self.kind,
-            "about": dict(self.about),
-        }
-        names = ("slopes", "offsets", "usual_features", "usual_scores", "rank_slopes")
-        return HeadFile("linear", values, {name: getattr(self, name) for name in names})
-
-    @classmethod
-    def from_file(cls, file: HeadFile) -> LinearHead:
-        """The head in a ``file``; what a fit cannot make is refused."""
-        fields: Any = {**file.values, **file.arrays}
-        return cls(**fields)
 
 
 def _full_precision(xp: Library) -> AbstractContextManager[object]:

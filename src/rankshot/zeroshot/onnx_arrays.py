@@ -11,8 +11,6 @@ from rankshot.core.validation import require_module
 
 Value = Any
 """A recorded array, a NumPy array, or a number."""
-KEEPS_WIDTH = {"Add", "Sub", "Mul", "Div"}
-"""Operators whose result has as many columns as the wider table."""
 
 
 def import_onnx(name: str) -> Any:
@@ -24,9 +22,7 @@ def _method(operator: str) -> Callable[..., RecordedArray]:
     """A method that adds an operator, for an array or for the `Recorder`."""
 
     def compute(self: RecordedArray | Recorder, *inputs: Value) -> RecordedArray:
-        if isinstance(self, Recorder):
-            return self.add(operator, *inputs)
-        return self.recorder.add(operator, self, *inputs)
+        return self.add(operator, *inputs)
 
     return compute
 
@@ -41,14 +37,21 @@ def _methods(operator: str) -> tuple[Callable[..., RecordedArray], Callable[...,
 
 
 class RecordedArray:
-    """A table in a graph, in single precision: operators with it are added to the graph."""
+    """A table in a graph, in single precision: operators with it are added to the graph.
+
+    ``shape`` is that of the scores, the only one that formulas ask for.
+    """
 
     # NumPy arrays leave operators to this class.
     __array_ufunc__ = None
     dtype = np.dtype(np.float32)
 
-    def __init__(self, recorder: Recorder, name: str, n_columns: int | None = None) -> None:
-        self.recorder, self.name, self.shape = recorder, name, (None, n_columns)
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self.recorder, self.name, self.shape = recorder, name, (None, recorder.n_items)
+
+    def add(self, operator: str, *inputs: Value) -> RecordedArray:
+        """Add an operator whose first input is this table."""
+        return self.recorder.add(operator, self, *inputs)
 
     __add__, __radd__ = _methods("Add")
     __sub__, __rsub__ = _methods("Sub")
@@ -63,19 +66,20 @@ class RecordedArray:
         """Some columns of all rows."""
         last = np.iinfo(np.int64).max if key[1].stop is None else key[1].stop
         ends = np.array([key[1].start or 0]), np.array([last])
-        return self.recorder.add("Slice", self, *ends, np.array([1]))
+        return self.add("Slice", *ends, np.array([1]))
 
 
 class Recorder:
     """The functions of the array API that formulas use, for recorded arrays.
 
-    All operators exist since opset 13, with the same inputs. Reductions are along rows.
+    All operators exist since opset 13, with the same inputs. Reductions are along rows, and means
+    are those of the scores, which have ``n_items`` columns.
     """
 
-    inf, int8, finfo = np.inf, np.int8, staticmethod(np.finfo)
+    int8, finfo = np.int8, staticmethod(np.finfo)
 
-    def __init__(self, graph: Any) -> None:
-        self.graph, self.onnx = graph, import_onnx("onnx")
+    def __init__(self, graph: Any, n_items: int) -> None:
+        self.graph, self.n_items, self.onnx = graph, n_items, import_onnx("onnx")
 
     def add(self, operator: str, *inputs: Value, **options: object) -> RecordedArray:
         """Add an operator; numbers and arrays become constants."""
@@ -84,8 +88,7 @@ class Recorder:
         outputs = [name, f"{name}_index"] if operator == "TopK" else [name]
         node = self.onnx.helper.make_node(operator, names, outputs, name, **options)
         self.graph.node.append(node)
-        widths = [x.shape[1] or 0 for x in inputs if isinstance(x, RecordedArray)]
-        return RecordedArray(self, name, max(widths) or None if operator in KEEPS_WIDTH else None)
+        return RecordedArray(self, name)
 
     def _constant(self, values: Value) -> str:
         """Add a constant: whole numbers in arrays are places, all others are in one precision."""
@@ -96,28 +99,20 @@ class Recorder:
         return name
 
     exp, log, sqrt, abs = (_method(name) for name in ("Exp", "Log", "Sqrt", "Abs"))
-    where, maximum, minimum = (_method(name) for name in ("Where", "Max", "Min"))
+    where, maximum, clip = (_method(name) for name in ("Where", "Max", "Clip"))
 
     def astype(self, x: RecordedArray, dtype: Any) -> RecordedArray:
         """Other numbers, such as 0 and 1 for a condition."""
         to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", x, to=to)
 
-    def clip(self, x: RecordedArray, least: float, most: float) -> RecordedArray:
-        """Numbers within bounds."""
-        return self.minimum(self.maximum(x, least), most)
-
-    def full_like(self, x: RecordedArray, value: float) -> RecordedArray:
-        """The same number in all places."""
-        return self.add("Expand", value, self.add("Shape", x))
-
     def ones_like(self, x: RecordedArray) -> RecordedArray:
         """Ones in all places."""
-        return self.full_like(x, 1.0)
+        return self.add("Expand", 1.0, self.add("Shape", x))
 
     def zeros_like(self, x: RecordedArray) -> RecordedArray:
         """Zeros in all places."""
-        return self.full_like(x, 0.0)
+        return self.add("Expand", 0.0, self.add("Shape", x))
 
     def concat(self, arrays: Sequence[RecordedArray], *, axis: int) -> RecordedArray:
         """Tables side by side."""
@@ -136,13 +131,13 @@ class Recorder:
         return self.add("ReduceSum", x, np.array([axis]), keepdims=int(keepdims))
 
     def mean(self, x: RecordedArray, **options: Any) -> RecordedArray:
-        """Means, of the scores."""
-        return self.sum(x, **options) / float(x.shape[1] or 1)
+        """Means."""
+        return self.sum(x, **options) / float(self.n_items)
 
     def var(self, x: RecordedArray, **options: Any) -> RecordedArray:
-        """Variances, of the scores."""
+        """Variances."""
         centered = x - self.mean(x, axis=1, keepdims=True)
-        return self.sum(centered * centered, **options) / float(x.shape[1] or 1)
+        return self.mean(centered * centered, **options)
 
     def topk(self, x: RecordedArray, k: int) -> tuple[RecordedArray]:
         """The largest numbers of each row."""

@@ -28,14 +28,12 @@ CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
 ZIPMAP_HINT = '. With skl2onnx, options={"zipmap": False} writes probabilities as a table'
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
-WEIGHTS_OF: dict[str, int | None] = {
-    **dict.fromkeys(("Gemm", "MatMul", "FusedMatMul", "MatMulInteger", "MatMulNBits"), 1),
-    **dict.fromkeys(("DynamicQuantizeMatMul", "MatMulIntegerToFloat"), 1),
-    **dict.fromkeys(("QLinearMatMul", "QGemm", "QLinearConv"), 3),
-    **dict.fromkeys(("Conv", "FusedConv", "ConvInteger"), 1),
-    **dict.fromkeys(("LinearClassifier", "SVMClassifier"), None),
+LINEAR = {
+    *("Gemm", "MatMul", "FusedMatMul", "MatMulInteger", "MatMulNBits", "DynamicQuantizeMatMul"),
+    *("MatMulIntegerToFloat", "QLinearMatMul", "QGemm", "QLinearConv", "Conv", "FusedConv"),
+    *("ConvInteger", "LinearClassifier", "SVMClassifier"),
 }
-"""Linear layers, with the place of the weights among their inputs; None for attributes."""
+"""Linear layers: weights, which are other inputs or attributes, multiply their first input."""
 QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
 MAKERS: dict[str | None, Kind] = {"Softmax": "multiclass", "Sigmoid": "one-vs-rest"}
 """The last nodes of networks that give probabilities."""
@@ -44,6 +42,8 @@ OPSET, OLDEST_OPSET = 17, 13
 converted to these."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
+N_INPUTS = 4
+"""How many random inputs a graph is tried with."""
 PREFIX = "network/"
 Inputs = dict[str, NDArray[Any]]
 
@@ -113,17 +113,15 @@ def export_onnx(
         front = _find_scores(_pass_scores(len(head.seen)), head, None, "")
     else:
         front = _find_scores(load_network(Path(network)), head, output, str(network))
-    graph = _Graph(front)
-    graph.add_head(head)
-    graph.name_classes(head)
-    difference = graph.measure_difference(head)
+    model, further = _attach(head, front)
+    difference = _measure_difference(model, head, front, further)
     if difference > TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
             "nothing was written"
         )
     with replace_file(path) as stream:
-        stream.buffer.write(graph.model.SerializeToString())
+        stream.buffer.write(model.SerializeToString())
     return difference
 
 
@@ -141,7 +139,6 @@ class _Front(NamedTuple):
     scores: str
     features: str | None
     kind: Kind | None
-    metadata: dict[str, str]
     inputs: Inputs
     values: list[NDArray[Any]] | None
 
@@ -158,37 +155,32 @@ def _pass_scores(n_items: int) -> Any:
 def _find_scores(network: ModelProto, head: Head, output: str | None, where: str) -> _Front:
     """Find the scores that a head takes among the outputs of a network, and the features."""
     scores = _choose_output(network, len(head.seen), output, where)
-    metadata = {entry.key: entry.value for entry in network.metadata_props}
-    check_classes(metadata, head.seen, where)
-    # These are names of the outputs of the network, not of those of the new file.
-    metadata = {key: text for key, text in metadata.items() if key not in CLASS_KEYS}
+    check_classes(network, head.seen, where)
     layer = add_last_layers(network).get(scores) if head.n_features else None
     inputs = _make_inputs(network)
-    values = _run(network, [scores] if layer is None else [scores, layer], inputs)
+    values = _run(network, [scores, layer] if layer else [scores], inputs)
     if layer and (values is None or values[1].shape[1:] != (head.n_features,)):
         layer, values = None, values and values[:1]
-    kind = MAKERS.get(find_maker(network, scores))
+    kind = MAKERS.get(_find_maker(network, scores))
     if kind is None and values and are_probabilities(values[0]):
         kind = "multiclass"
     if head.kind not in {None, kind}:
         kind = None
-    return _Front(network, scores, layer, kind, metadata, inputs, values)
+    return _Front(network, scores, layer, kind, inputs, values)
 
 
 def _choose_output(network: ModelProto, n_items: int, wanted: str | None, where: str) -> str:
     """The name of the output that has the scores."""
     outputs = network.graph.output
-    shapes = {value.name: shape_of(value) for value in outputs if is_float(value)}
     fitting = [
-        name
-        for name, shape in shapes.items()
-        if (shape is None or (len(shape) == 2 and shape[1] in (n_items, None)))
-        and wanted in (None, name)
+        value.name
+        for value in outputs
+        if wanted in (None, value.name) and _is_float(value) and _has_columns(value, n_items)
     ]
     if len(fitting) == 1:
         return str(fitting[0])
     several = f"several may be the scores ({quote_names(fitting)}): name one"
-    described = ", ".join(f"{value.name!r} {describe_value(value)}" for value in outputs)
+    described = ", ".join(f"{value.name!r} {_describe_value(value)}" for value in outputs)
     raise InputError(
         "output",
         wanted,
@@ -199,14 +191,16 @@ def _choose_output(network: ModelProto, n_items: int, wanted: str | None, where:
 
 
 def _make_inputs(network: ModelProto) -> Inputs:
-    """Random inputs of a network; those whose shapes are not known are left out."""
+    """Random inputs of a network that are numbers; sizes that are not fixed are 1."""
     rng, inputs = np.random.default_rng(0), {}
-    for value in inputs_of(network):
-        batch, *rest = shape_of(value) or (None, None)
-        if is_float(value) and None not in rest:
-            kind = value.type.tensor_type.elem_type
-            dtype = import_onnx("onnx").helper.tensor_dtype_to_np_dtype(kind)
-            shape = [batch or 4, *(n or 1 for n in rest)]
+    constants = {tensor.name for tensor in network.graph.initializer}
+    for value in network.graph.input:
+        if _is_float(value) and value.name not in constants:
+            dtype = import_onnx("onnx").helper.tensor_dtype_to_np_dtype(
+                value.type.tensor_type.elem_type
+            )
+            n_rows, *others = (dim.dim_value for dim in value.type.tensor_type.shape.dim)
+            shape = [n_rows or N_INPUTS, *(n or 1 for n in others)]
             inputs[value.name] = rng.normal(size=shape).astype(dtype)
     return inputs
 
@@ -214,7 +208,7 @@ def _make_inputs(network: ModelProto) -> Inputs:
 def _run(network: ModelProto, outputs: list[str], inputs: Inputs) -> list[NDArray[Any]] | None:
     """Outputs of a network for some inputs; None if it cannot be run on them."""
     try:
-        values: list[NDArray[Any]] = open_session(network).run(outputs, inputs)
+        values: list[NDArray[Any]] = _open_session(network).run(outputs, inputs)
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
     return values if np.isfinite(values[0]).all() else None
@@ -223,93 +217,88 @@ def _run(network: ModelProto, outputs: list[str], inputs: Inputs) -> list[NDArra
 # ---- The head
 
 
-class _Graph:
-    """The graph of a network, to which the formula of a head is added."""
+def _prefix_names(network: ModelProto) -> Any:
+    """A copy of a network whose names, but those of its inputs, cannot be those of the head."""
+    onnx = import_onnx("onnx")
+    versions = {one.domain: one.version for one in network.opset_import}
+    try:
+        if versions.get("", OPSET) < OLDEST_OPSET:
+            network = onnx.version_converter.convert_version(network, OLDEST_OPSET)
+        model = onnx.compose.add_prefix(network, PREFIX, rename_inputs=False)
+    except Exception as error:  # noqa: BLE001 (errors of several libraries)
+        problem = str(error).strip().partition("\n")[0]
+        raise RankshotError(f"a head cannot be attached to the network: {problem}") from None
+    if "" not in versions:
+        model.opset_import.append(onnx.helper.make_opsetid("", OPSET))
+    return model
 
-    def __init__(self, front: _Front) -> None:
-        self.front, self.onnx = front, import_onnx("onnx")
-        network = front.network
-        own = {one.domain: one.version for one in network.opset_import}
-        try:
-            if own.get("", OPSET) < OLDEST_OPSET:
-                network = self.onnx.version_converter.convert_version(network, OLDEST_OPSET)
-            self.model = self.onnx.compose.add_prefix(network, PREFIX, rename_inputs=False)
-        except Exception as error:  # noqa: BLE001 (errors of several libraries)
-            problem = str(error).strip().partition("\n")[0]
-            raise RankshotError(f"a head cannot be attached to the network: {problem}") from None
-        if "" not in own:
-            self.model.opset_import.append(self.onnx.helper.make_opsetid("", OPSET))
-        del self.model.graph.output[:], self.model.metadata_props[:]
-        self.xp = Recorder(self.model.graph)
-        # Inputs that the network does not have, with random values.
-        self.more: Inputs = {}
 
-    def _take(self, name: str, n: int, found: str | None = None) -> RecordedArray:
-        """What the network has as ``found``, or a further input with n columns."""
-        if found is not None:
-            return RecordedArray(self.xp, PREFIX + found)
-        kind = self.onnx.TensorProto.FLOAT
-        info = self.onnx.helper.make_tensor_value_info(name, kind, ("inputs", n))
-        self.model.graph.input.append(info)
-        n_rows = len(self.front.values[0]) if self.front.values else 1
-        self.more[name] = np.random.default_rng(n).standard_normal((n_rows, n), np.float32)
-        return RecordedArray(self.xp, name)
+def _attach(head: Head, front: _Front) -> tuple[ModelProto, Inputs]:
+    """The graph of network and head, and random values of the inputs that the network lacks."""
+    make, types = import_onnx("onnx").helper, import_onnx("onnx").TensorProto
+    model = _prefix_names(front.network)
+    graph, further, C = model.graph, {}, len(head.seen)
+    xp = Recorder(graph, C)
 
-    def _name_output(self, name: str, found: RecordedArray, kind: int, *columns: int) -> None:
-        self.model.graph.node.append(self.onnx.helper.make_node("Identity", [found.name], [name]))
-        info = self.onnx.helper.make_tensor_value_info(name, kind, ("inputs", *columns))
-        self.model.graph.output.append(info)
+    def add_input(name: str, n: int) -> RecordedArray:
+        graph.input.append(make.make_tensor_value_info(name, types.FLOAT, ("inputs", n)))
+        n_rows = len(front.values[0]) if front.values else 1
+        further[name] = np.random.default_rng(n).standard_normal((n_rows, n), np.float32)
+        return RecordedArray(xp, name)
 
-    def add_head(self, head: Head) -> None:
-        """Add the formula of the head, from the scores to the outputs."""
-        front, C, xp = self.front, len(head.seen), self.xp
-        f = xp.astype(RecordedArray(xp, PREFIX + front.scores), np.float32)
-        # The network may not say how many outputs it has.
-        f = RecordedArray(xp, xp.add("Reshape", f, np.array([-1, C])).name, C)
-        if front.kind is not None:
-            f = RecordedArray(xp, log_probabilities(f, front.kind, xp).name, C)
-        features = evidence = None
-        if head.n_features:
-            features = self._take("features", head.n_features, front.features)
-        if head.evidence:
-            evidence = self._take("evidence", len(head.evidence))
-        constants = head.constants(head.kind or front.kind)
-        logits = type(head).logits(f, features, evidence, constants, xp)
-        log_proba = log_softmax(logits, xp, 1)
-        kinds = self.onnx.TensorProto
-        self._name_output("probabilities", xp.exp(log_proba), kinds.FLOAT, len(head.classes_))
-        self._name_output("label", find_best(log_proba, xp), kinds.INT64)
+    # The network may not say how many outputs it has.
+    scores = xp.astype(RecordedArray(xp, PREFIX + front.scores), np.float32)
+    scores = xp.add("Reshape", scores, np.array([-1, C]))
+    if front.kind is not None:
+        scores = log_probabilities(scores, front.kind, xp)
+    features = evidence = None
+    if front.features:
+        features = RecordedArray(xp, PREFIX + front.features)
+    elif head.n_features:
+        features = add_input("features", head.n_features)
+    if head.evidence:
+        evidence = add_input("evidence", len(head.evidence))
+    constants = head.constants(head.kind or front.kind)
+    log_proba = log_softmax(type(head).logits(scores, features, evidence, constants, xp), xp, 1)
+    proba = xp.exp(log_proba), types.FLOAT, ("inputs", len(head.classes_))
+    label = find_best(log_proba, xp), types.INT64, ("inputs",)
+    del graph.output[:]
+    for name, (array, dtype, shape) in {"probabilities": proba, "label": label}.items():
+        graph.node.append(make.make_node("Identity", [array.name], [name]))
+        graph.output.append(make.make_tensor_value_info(name, dtype, shape))
+    _name_classes(model, head)
+    return model, further
 
-    # ---- The file
 
-    def name_classes(self, head: Head) -> None:
-        """Add the metadata, and check the whole graph."""
-        own = {
-            "classes": json.dumps(head.classes_.tolist(), ensure_ascii=False),
-            "seen_classes": json.dumps(head.seen, ensure_ascii=False),
-            "head": type(head).__name__,
-            "rankshot": version("rankshot"),
-        }
-        for key, value in (self.front.metadata | own).items():
-            self.model.metadata_props.add(key=key, value=value)
-        self.onnx.checker.check_model(self.model)
+def _name_classes(model: ModelProto, head: Head) -> None:
+    """Replace the names of classes in the metadata, and check the whole graph."""
+    for entry in [entry for entry in model.metadata_props if entry.key in CLASS_KEYS]:
+        model.metadata_props.remove(entry)
+    metadata = {
+        "classes": json.dumps(head.classes_.tolist(), ensure_ascii=False),
+        "seen_classes": json.dumps(head.seen, ensure_ascii=False),
+        "head": type(head).__name__,
+        "rankshot": version("rankshot"),
+    }
+    for key, value in metadata.items():
+        model.metadata_props.add(key=key, value=value)
+    import_onnx("onnx").checker.check_model(model)
 
-    def measure_difference(self, head: Head) -> float:
-        """How far the graph is from network and head, one after the other."""
-        front = self.front
-        if front.values is None:
-            return float("nan")
-        values, *layer = (x.astype(np.float32) for x in front.values)
-        values = values.reshape(-1, len(head.seen))
-        if front.kind is not None:
-            values = Scores.from_probabilities(values, head.seen, front.kind).values
-        features = layer[0] if layer else self.more.get("features")
-        constants = head.constants(head.kind or front.kind)
-        evidence = self.more.get("evidence")
-        logits = type(head).logits(values, features, evidence, constants, np)
-        expected = np.exp(log_softmax(logits, np, 1))
-        proba = open_session(self.model).run(["probabilities"], front.inputs | self.more)[0]
-        return float(np.abs(proba - expected).max())
+
+def _measure_difference(model: ModelProto, head: Head, front: _Front, further: Inputs) -> float:
+    """How far the graph is from network and head, one after the other."""
+    if front.values is None:
+        return float("nan")
+    scores, *layer = (x.astype(np.float32) for x in front.values)
+    scores = scores.reshape(-1, len(head.seen))
+    if front.kind is not None:
+        scores = Scores.from_probabilities(scores, head.seen, front.kind).values
+    features = layer[0] if layer else further.get("features")
+    constants = head.constants(head.kind or front.kind)
+    logits = type(head).logits(scores, features, further.get("evidence"), constants, np)
+    expected = np.exp(log_softmax(logits, np, 1))
+    proba = _open_session(model).run(["probabilities"], front.inputs | further)[0]
+    return float(np.abs(proba - expected).max())
 
 
 # ---- ONNX files
@@ -328,11 +317,12 @@ def load_network(path: Path) -> Any:
     return network
 
 
-def check_classes(metadata: dict[str, str], items: tuple[str, ...], where: str) -> None:
+def check_classes(network: ModelProto, items: tuple[str, ...], where: str) -> None:
     """Refuse a network whose metadata names other classes than those of the head, or in disorder.
 
     Other spellings of the same class are accepted.
     """
+    metadata = {entry.key: entry.value for entry in network.metadata_props}
     text = next((metadata[key] for key in CLASS_KEYS if key in metadata), None)
     if text is None:
         return
@@ -348,23 +338,16 @@ def check_classes(metadata: dict[str, str], items: tuple[str, ...], where: str) 
         ) from None
     for i, (item, name) in enumerate(zip_longest(items, labels.names)):
         if item is None or (name != item and name not in labels.match(item)):
-            same = "in another order" if set(labels.names) == set(items) else "others"
             raise InputError(
                 "network",
                 name,
                 f"is class number {i} of its metadata, which is {item!r} in the head",
                 where=where,
-                hint=f"its classes are {same}: fit the head with the classes of the network",
+                hint="fit the head with the classes of the network, in the same order",
             )
 
 
-def inputs_of(network: ModelProto) -> list[ValueInfoProto]:
-    """The inputs of a network without those that have a value already."""
-    given = {tensor.name for tensor in network.graph.initializer}
-    return [value for value in network.graph.input if value.name not in given]
-
-
-def find_maker(network: ModelProto, output: str) -> str | None:
+def _find_maker(network: ModelProto, output: str) -> str | None:
     """The kind of node that computes an output, before nodes that keep its values."""
     makers = {name: node for node in network.graph.node for name in node.output}
     while (node := makers.get(output)) is not None and node.op_type in KEEPS_VALUES:
@@ -372,22 +355,21 @@ def find_maker(network: ModelProto, output: str) -> str | None:
     return None if node is None else str(node.op_type)
 
 
-def is_float(value: ValueInfoProto) -> bool:
+def _is_float(value: ValueInfoProto) -> bool:
     """Whether an input or output has floating-point numbers."""
     tensor = import_onnx("onnx").TensorProto
     floats = {tensor.FLOAT, tensor.DOUBLE, tensor.FLOAT16, tensor.BFLOAT16}
     return value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in floats
 
 
-def shape_of(value: ValueInfoProto) -> tuple[int | None, ...] | None:
-    """The shape of an input or output; None where it is not known."""
+def _has_columns(value: ValueInfoProto, n: int) -> bool:
+    """Whether an output can be a table with n columns: its shape may not be known."""
     tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        return None
-    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+    sizes = [dim.dim_value for dim in tensor.shape.dim]
+    return not tensor.HasField("shape") or (len(sizes) == 2 and sizes[1] in (n, 0))
 
 
-def describe_value(value: ValueInfoProto) -> str:
+def _describe_value(value: ValueInfoProto) -> str:
     """The type and the shape of an input or output of a graph."""
     tensor = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
@@ -397,7 +379,7 @@ def describe_value(value: ValueInfoProto) -> str:
     return f"{kind} ({', '.join(shape)})"
 
 
-def open_session(model: ModelProto) -> Any:
+def _open_session(model: ModelProto) -> Any:
     """A session of onnxruntime, on the CPU."""
     return import_onnx("onnxruntime").InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
@@ -428,13 +410,12 @@ def add_last_layers(network: ModelProto) -> dict[str, str]:
         while (maker := makers.get(found)) is not None and maker.op_type in QUANTIZES:
             found = maker.input[0]
         name = added[output] = f"rankshot.features.{output}"
-        steps = [("Cast", {"to": onnx.TensorProto.FLOAT})]
+        steps: list[tuple[str, dict[str, int]]] = [("Cast", {"to": onnx.TensorProto.FLOAT})]
         if "Conv" in layer.op_type:
-            steps += [("GlobalAveragePool", {}), ("Flatten", {})]
-        for i, (step, options) in enumerate(steps):
-            result = name if i == len(steps) - 1 else f"{name}.{i}"
-            node = onnx.helper.make_node(step, [found], [result], name=f"{name}.{step}", **options)
-            network.graph.node.append(node)
+            steps = [*steps, ("GlobalAveragePool", {}), ("Flatten", {})]
+        results = [*(f"{name}.{i}" for i in range(1, len(steps))), name]
+        for (step, options), result in zip(steps, results, strict=True):
+            network.graph.node.append(onnx.helper.make_node(step, [found], [result], **options))
             found = result
         kind = onnx.TensorProto.FLOAT
         network.graph.output.append(onnx.helper.make_tensor_value_info(name, kind, None))
@@ -444,10 +425,12 @@ def add_last_layers(network: ModelProto) -> dict[str, str]:
 def _find_constants(network: ModelProto) -> set[str]:
     """The names of all values that do not depend on the inputs."""
     graph = network.graph
-    found = {"", *(tensor.name for tensor in graph.initializer)}
+    found = {tensor.name for tensor in graph.initializer}
     found |= {tensor.values.name for tensor in graph.sparse_initializer}
     for node in graph.node:
-        if node.op_type == "Constant" or (node.input and found.issuperset(node.input)):
+        if node.op_type == "Constant" or (
+            node.input and found.issuperset(filter(None, node.input))
+        ):
             found.update(node.output)
     return found
 
@@ -460,9 +443,8 @@ def _find_last_layer(network: ModelProto, output: str, constants: set[str]) -> A
         if needed.isdisjoint(node.output):
             continue
         needed.update(node.input)
-        if node.op_type not in WEIGHTS_OF or node.input[0] in constants:
-            continue
-        place = WEIGHTS_OF[node.op_type]
-        if place is None or (place < len(node.input) and node.input[place] in constants):
-            return node
+        if node.op_type in LINEAR and node.input[0] not in constants:
+            others = node.input[1:]
+            if not others or not constants.isdisjoint(others):
+                return node
     return None

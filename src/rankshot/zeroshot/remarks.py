@@ -12,9 +12,9 @@ from scipy.special import softmax
 from sklearn.metrics.pairwise import cosine_similarity
 
 from rankshot.core.errors import format_count, quote_names
+from rankshot.zeroshot.joint_head import JointHead, default_temperature
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, standardize_rows
-from rankshot.zeroshot.seen_and_new import JointHead, default_temperature
 from rankshot.zeroshot.together import NEVER
 from rankshot.zeroshot.weighted_mean import WeightedMean
 
