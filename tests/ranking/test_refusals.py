@@ -95,8 +95,8 @@ ARGUMENTS = [
     (lambda: AB.top(0), "k", 0),
     (lambda: AB.top(np.array([1, 4])), "k", 4, "ranking 1"),
     (lambda: AB.select(target="cta"), "target", "cta"),
-    (lambda: AB.with_items(["a", "b"]), "item", "c"),
-    (lambda: AB.with_items([*ABC, "z"]), "items", "z"),
+    (lambda: AB.with_items(["a", "b"]), "items"),
+    (lambda: AB.with_items([*ABC, "z"]), "items"),
     (lambda: Rankings.concatenate([]), "rankings", []),
     (lambda: rs.kendall_distance(VOTES, k=4), "k", 4),
     (

@@ -123,10 +123,6 @@ def spell_argument(name: str, value: object) -> str:
     return name if value is NO_VALUE else f"{name}={value!r}"
 
 
-class UnknownItemError(InputError):
-    """A ranking names an item that is not one of the items."""
-
-
 class OutputError(RankshotError):
     """A file cannot be written, and trying again would not help."""
 

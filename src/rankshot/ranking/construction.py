@@ -17,7 +17,6 @@ from rankshot.core.columns import number_distinct
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
-    UnknownItemError,
     quote_names,
     suggest_item,
 )
@@ -296,7 +295,7 @@ def number_items(
         if name is None:
             raise InputError("item", label, "must be a name", where=where(index))
         rule = f"is not one of the items{suggest_item(name, names)}"
-        raise UnknownItemError("item", name, rule, where=where(index))
+        raise InputError("item", name, rule, where=where(index))
     return names, numbers
 
 

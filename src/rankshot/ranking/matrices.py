@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
@@ -82,16 +83,10 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     n, C = len(rankings), rankings.n_items
     if rankings.codes.size == n * C:
         return rankings.codes.reshape(n, C)
-    rows = rankings.entry_rows
-    table = np.full((n, C), C, np.int32)
-    table[rows, count_places(rankings.starts)] = rankings.codes
-    unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
-    unlisted[rows, rankings.codes] = False
-    left_rows, left_items = np.nonzero(unlisted)
-    n_unlisted = np.bincount(left_rows, minlength=n)
-    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(n_unlisted) - n_unlisted, n_unlisted)
-    table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
-    return table
+    level = levels(rankings)
+    level[level == ABSENT] = C
+    order = np.argsort(level, axis=1, kind="stable").astype(np.int32)
+    return np.where(np.take_along_axis(level, order, axis=1) == C, np.int32(C), order)
 
 
 def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
@@ -157,21 +152,17 @@ def group_ties(values: NDArray[np.number], tolerance: float) -> list[NDArray[np.
 
 def count_ties(rankings: Rankings) -> NDArray[np.float64]:
     """Weight of the rankings that list two items at the same place, for each pair."""
-    C = rankings.n_items
-    table = np.zeros(C * C)
-    begin, size, row, _ = rankings.groups
-    first = rankings.starts[row] + begin
-    for g in np.unique(size[size > 1]).tolist():
-        groups = np.flatnonzero(size == g)
-        for some in row_blocks(groups.size, g * g):
-            these = groups[some]
-            members = rankings.codes[first[these][:, None] + np.arange(g)].astype(np.int64)
-            pairs = members[:, :, None] * C + members[:, None]
-            weights = np.repeat(rankings.weights[row[these]], g * g)
-            table += np.bincount(pairs.ravel(), weights, C * C)
-    square = table.reshape(C, C)
-    np.fill_diagonal(square, 0.0)
-    return square
+    groups = rankings.groups
+    tied = np.repeat(groups.size > 1, groups.size)
+    group = np.repeat(np.arange(groups.size.size), groups.size)[tied]
+    members = csr_array(
+        (np.ones(group.size), (group, rankings.codes[tied])),
+        shape=(groups.size.size, rankings.n_items),
+    )
+    weights = rankings.weights[groups.row]
+    table = np.asarray((members.T @ members.multiply(weights[:, None])).toarray())
+    np.fill_diagonal(table, 0.0)
+    return table
 
 
 def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:

@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.errors import (
     NO_VALUE,
     InputError,
-    UnknownItemError,
     format_count,
     quote_names,
-    suggest_item,
     suggest_name,
 )
 from rankshot.core.validation import as_names, require_whole_number
@@ -98,10 +96,6 @@ class Rankings:
     def __post_init__(self) -> None:
         for field in fields(self)[1:]:
             getattr(self, field.name).flags.writeable = False
-
-    def __reduce__(self) -> tuple[type[Rankings], tuple[object, ...]]:
-        """Copy through the constructor, so that the arrays of a copy are also read-only."""
-        return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
     def from_orders(
@@ -367,21 +361,9 @@ class Rankings:
 
     def __getitem__(self, rows: int | slice | Column) -> Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
-        if isinstance(rows, slice) and rows.step in {None, 1}:
-            return self._slice(*rows.indices(len(self))[:2])
         index = np.atleast_1d(np.arange(len(self))[rows])
         entries = self.lists.take(index)
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
-
-    def _slice(self, begin: int, end: int) -> Rankings:
-        """Rankings in a row, without copying: computations go through blocks of them."""
-        end = max(begin, end)
-        starts = self.starts[begin : end + 1]
-        entries = slice(starts[0], starts[-1])
-        columns = (column[begin:end] for column in self._columns())
-        return Rankings(
-            self.items, self.codes[entries], self.places[entries], starts - starts[0], *columns
-        )
 
     def _columns(self) -> tuple[Column, ...]:
         """Fields that have one value per ranking."""
@@ -475,13 +457,10 @@ class Rankings:
         names = as_names(items)
         if names == self.items:
             return self
-        if missing := sorted(set(names) - set(self.items)):
-            rule = f"is not one of the items of these rankings ({len(missing)} are missing)"
+        if odd := sorted({*names} ^ {*self.items}):
+            rule = f"must be those of these rankings, which differ in {quote_names(odd, 3)}"
             hint = "give them the same items= when they are built or read"
-            raise InputError("items", missing[0], rule, hint=hint)
-        if dropped := sorted(set(self.items) - set(names)):
-            rule = f"is not one of the items{suggest_item(dropped[0], names)}"
-            raise UnknownItemError("item", dropped[0], rule)
+            raise InputError("items", NO_VALUE, rule, hint=hint)
         return self.change_items(names)
 
     def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
@@ -519,17 +498,18 @@ class Rankings:
 def _format_ranking(one: Rankings) -> str:
     """Line of one ranking: its target, its order, and what is special about it."""
     [order], target = one.orders(), one.targets[0]
-    groups = [[group] if isinstance(group, str) else group for group in order[:PLACES_SHOWN]]
-    for group in groups:
-        if len(group) > PLACES_SHOWN:
-            group[PLACES_SHOWN:] = [f"{len(group) - PLACES_SHOWN} more"]
-    text = " > ".join([" = ".join(group) for group in groups] + ["…"] * (len(order) > PLACES_SHOWN))
+    groups = [[group] if isinstance(group, str) else group for group in order]
+    text = _join_first([_join_first(group, " = ") for group in groups], " > ")
     remarks = [f"first {one.lengths[0]}"] if one.lengths[0] < one.n_listed[0] else []
     remarks += ["subset"] if one.is_subset[0] else []
     remarks += [f"weight {one.weights[0]:g}"] if one.weights[0] != 1 else []
     return f"  {'' if target is None else f'{target}: '}{text}" + (
         f" ({', '.join(remarks)})" if remarks else ""
     )
+
+
+def _join_first(texts: list[str], sign: str) -> str:
+    return sign.join([*texts[:PLACES_SHOWN], *["…"] * (len(texts) > PLACES_SHOWN)])
 
 
 def require_rankings(value: object) -> Rankings:
