@@ -149,7 +149,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             reference = self._score(trained, X), labels
         elif settings.has_gate:
             reference = self._hold_out(X, y, features=self._has_features)
-        few = None if examples is None else (self._score(trained, examples[0]), examples[1])
+        few = examples and (self._score(trained, examples[0]), examples[1])
         self._known = Knowledge(as_rankings(self.rankings, items), reference, few)
         self._settings = settings
         self._alone = self._known.fit_alone(settings)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import softmax
+from sklearn.metrics.pairwise import cosine_similarity
 
 from rankshot.core.errors import format_count, format_share
 from rankshot.ranking.rankings import Rankings
@@ -248,10 +249,7 @@ class Forecast:
 def correlate_classes(head: WeightedMean, scores: Scores) -> Floats:
     """The correlations of the decision values of the classes; 0 for a constant one."""
     values = np.asarray(head.decision_function(scores), np.float64)
-    values = values - values.mean(axis=0)
-    size = np.sqrt((values**2).sum(axis=0))
-    values /= np.where(size > 0, size, 1.0)
-    correlations = values.T @ values
+    correlations = cosine_similarity((values - values.mean(axis=0)).T)
     np.fill_diagonal(correlations, 1.0)
     return np.asarray(correlations)
 
@@ -359,16 +357,12 @@ def predict_mean_accuracy(
     column = np.searchsorted(STRENGTHS, drawn).clip(max=len(STRENGTHS) - 1)
     simulated = simulate_accuracies(correlations, chosen)
     means = simulated[np.arange(len(chosen)), column].mean(axis=1)
-    if by_confidence is not None:
-        means = reweigh_draws(means, *by_confidence)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(float(means.mean()), float(low), float(high))
+    return weigh_draws(means, *by_confidence or (0.0, np.inf))
 
 
-def reweigh_draws(draws: Floats, center: float, error: float) -> Floats:
-    """Draws from the posterior, given draws from the prior and a measurement with normal errors."""
-    ordered = np.sort(draws)
-    weights = softmax(-(((ordered - center) / error) ** 2) / 2)
-    places = (np.arange(len(draws)) + 0.5) / len(draws)
-    chosen = np.searchsorted(np.cumsum(weights), places)
-    return np.asarray(ordered[chosen.clip(max=len(draws) - 1)])
+def weigh_draws(draws: Floats, center: float, error: float) -> Interval:
+    """The mean and the interval of draws from a prior, given a measurement with normal errors."""
+    weights = softmax(-(((draws - center) / error) ** 2) / 2)
+    low, high = np.quantile(draws, [0.025, 0.975], weights=weights, method="inverted_cdf")
+    # The weights add up to 1, but for rounding.
+    return Interval(min(float(weights @ draws), float(draws.max())), float(low), float(high))

@@ -322,10 +322,11 @@ def test_several_rankings_of_a_class_are_averaged_by_their_weights(rng):
     each = rankings(votes.orders(), targets=[f"{i}" for i in range(len(votes))])
     values = rng.normal(size=(4, C))
     # One class for each ranking: its log-posterior is log P(π|x), minus that of equal scores.
-    log_prob = rs.ProbabilisticRanking(k=3).fit(each).log_posterior(values)
+    values = rs.Scores(values, ITEMS)
+    log_prob = rs.ProbabilisticRanking(k=3).fit(each)._log_posterior(values)
     parts = [votes.targets == z for z in "uvw"]
     expected = [np.average(log_prob[:, own], axis=1, weights=votes.weights[own]) for own in parts]
-    found = rs.ProbabilisticRanking(k=3).fit(votes).log_posterior(values)
+    found = rs.ProbabilisticRanking(k=3).fit(votes)._log_posterior(values)
     np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-12)
 
 

@@ -46,19 +46,14 @@ class Method(BaseEstimator, ABC):
     def _log_posterior(self, table: Scores) -> Doubles:
         """Log P(z|x) plus a constant per input; -inf for impossible classes."""
 
-    def log_posterior(self, scores: Scores | ArrayLike) -> Doubles:
-        """Log-posteriors of ``scores``, not divided by the temperature and not normalised."""
-        check_is_fitted(self, "classes_")
-        table = as_scores(scores, self.items_)
-        result = np.empty((len(table), len(self.classes_)))
-        cells = len(self.items_) + len(self.classes_) + self._n_compared
-        for rows in row_blocks(len(table), cells):
-            result[rows] = self._log_posterior(table[rows])
-        return result
-
     def log_proba(self, scores: Scores | ArrayLike) -> Doubles:
         """Log-probabilities of ``scores``: one row per input, one column per class."""
-        values = self.log_posterior(scores) / self.temperature_
+        check_is_fitted(self, "classes_")
+        table = as_scores(scores, self.items_)
+        values = np.empty((len(table), len(self.classes_)))
+        cells = len(self.items_) + len(self.classes_) + self._n_compared
+        for rows in row_blocks(len(table), cells):
+            values[rows] = self._log_posterior(table[rows]) / self.temperature_
         # If all classes are impossible, all are equally probable.
         values[np.isneginf(values).all(axis=1)] = 0.0
         return np.asarray(log_softmax(values, axis=1))
@@ -80,8 +75,6 @@ class _RankingMethod(Method):
 
     def _read(self, rankings: object) -> tuple[Rankings, int]:
         """The rankings of the new classes, and k, which is at most the number of seen classes."""
-        if not isinstance(self.prior, RankingModel | None):
-            raise InputError("prior", self.prior, "must be a ranking model such as PlackettLuce()")
         lists = as_rankings(rankings)
         self.items_, self.classes_ = lists.items, np.array(lists.target_names)
         C = lists.n_items
