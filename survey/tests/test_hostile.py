@@ -9,7 +9,7 @@ import pytest
 from asgi import URLENCODED
 from asgi_client import Survey, dump, form_of, open_survey
 from rankshot.web.guards import MOST_BYTES, MOST_FIELDS
-from rankshot_survey.store.database import LINK_DIGITS, RATER_DIGITS
+from rankshot_survey.store.identity import LINK_DIGITS, RATER_DIGITS
 from small_studies import ITEMS, small_study
 
 STUDY = small_study()

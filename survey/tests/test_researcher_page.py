@@ -11,7 +11,7 @@ import pytest
 
 from asgi import Client
 from asgi_client import as_researcher, begin, finish, form_of, open_survey
-from rankshot_survey.store.database import Identity
+from rankshot_survey.store.identity import Identity
 from rankshot_survey.store.people import exclude, set_state
 from rankshot_survey.study import Question
 from rankshot_survey.web import researcher_routes as module

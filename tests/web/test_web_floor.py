@@ -1,10 +1,10 @@
-"""What guards all pages: sizes, kinds, origins, hosts, rates, headers, tokens and secrets."""
+"""What guards all pages: sizes, kinds, origins, hosts, rates, headers and secrets."""
 
 from contextlib import suppress
 
 import pytest
 from jinja2 import UndefinedError
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
@@ -12,12 +12,9 @@ from asgi import JSON, URLENCODED, Client
 from rankshot.web.guards import (
     POLICY,
     SENT,
-    FormNonce,
     RateLimit,
     RefusedError,
     Sent,
-    Signer,
-    TimedToken,
     is_loopback,
     is_secret,
     require_secret,
@@ -262,33 +259,7 @@ def test_a_household_has_one_bucket(one, other, same):
     assert (limit.wait(other) > 0) == same
 
 
-# ---- Tokens
-
-
-def test_a_token_is_valid_for_what_it_was_made_for_alone():
-    signer, other = Signer(b"a key"), Signer(b"another key")
-    token, timed = signer.form_token("ann", 1), signer.timed_token(1_700_000_000.5, "ann", 1)
-    nonce = signer.nonce("start")
-    assert signer.is_form_token(token, "ann", 1)
-    assert signer.read_timed_token(timed, "ann", 1) == 1_700_000_000.5
-    assert signer.is_nonce(nonce, "start")
-    assert signer.nonce("start") != nonce
-    assert TypeAdapter(TimedToken).validate_python(timed) == timed
-    assert TypeAdapter(FormNonce).validate_python(nonce) == nonce
-    for kind, text in ((TimedToken, timed), (FormNonce, nonce)):
-        for malformed in (text[:-1], text + "0", "g" + text[1:], text + "\n"):
-            with pytest.raises(ValidationError):
-                TypeAdapter(kind).validate_python(malformed)
-    changes = (lambda text: text[:-1] + "-", lambda text: "0" + text[:-1], lambda _: "")
-    for forged in (change(text) for change in changes for text in (token, timed, nonce)):
-        assert not signer.is_form_token(forged, "ann", 1)
-        assert signer.read_timed_token(forged, "ann", 1) is None
-        assert not signer.is_nonce(forged, "start")
-    for one, parts in ((other, ("ann", 1)), (signer, ("ann", 2)), (signer, ("bob", 1))):
-        assert not one.is_form_token(token, *parts)
-        assert one.read_timed_token(timed, *parts) is None
-    assert not signer.is_nonce(nonce, "login")
-    assert not other.is_nonce(nonce, "start")
+# ---- Secrets
 
 
 def test_what_is_sent_has_no_other_fields():
@@ -298,9 +269,6 @@ def test_what_is_sent_has_no_other_fields():
     assert One.model_validate({"a": 1}).a == 1
     with pytest.raises(ValidationError):
         One.model_validate({"a": 1, "b": 2})
-
-
-# ---- Secrets
 
 
 def test_a_secret_is_long_and_sent_unchanged():

@@ -1,1 +1,1 @@
-"""What the survey and the review page serve with: checks of requests, tokens, files, the server."""
+"""What the survey and the review page serve with: checks of requests, files, the server."""

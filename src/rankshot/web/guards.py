@@ -1,9 +1,8 @@
-"""Checks of requests (rate, origin, size, kind), headers of responses, and signed tokens."""
+"""Checks of requests (rate, origin, size, kind), headers of responses, and secrets."""
 
 from __future__ import annotations
 
 import hmac
-import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
@@ -11,10 +10,10 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -284,55 +283,10 @@ def _bucket_key(address: str) -> str:
     return f"{int(parsed) >> 64:x}::/64"
 
 
-# ---- Tokens that a server signs with a key of its own, and the secret with which a person logs in
+# ---- The secret with which a person logs in
 
-TOKEN_DIGITS = 32
-# The time at the beginning of a timed token, in milliseconds.
-STAMP_DIGITS = 12
-# A nonce is a random number and its token, each of half this length.
-NONCE_DIGITS = 64
 LEAST_SECRET = 16
 MOST_SECRET = 500
-
-
-class Signer:
-    """Makes and verifies tokens; somebody without the key can do neither."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def _hash(self, purpose: str, *parts: object) -> bytes:
-        # No part contains the separator, except perhaps the last: they are digits or numbers.
-        message = "\n".join([purpose, *map(str, parts)])
-        return hmac.digest(self._key, message.encode(), "sha256")
-
-    def form_token(self, *parts: object) -> str:
-        """Return the token of one form, which a page of another site cannot know."""
-        return self._hash("form", *parts).hex()[:TOKEN_DIGITS]
-
-    def is_form_token(self, token: str, *parts: object) -> bool:
-        """Return whether a token is valid for a form with these parts."""
-        return are_equal(self.form_token(*parts), token)
-
-    def timed_token(self, at: float, *parts: object) -> str:
-        """Return a token that says when it was made, such as that of a question's form."""
-        stamp = f"{int(1000 * at):0{STAMP_DIGITS}x}"
-        return stamp + self.form_token(*parts, stamp)
-
-    def read_timed_token(self, token: str, *parts: object) -> float | None:
-        """Return when a token was made; None if `timed_token` did not make it."""
-        stamp, signature = token[:STAMP_DIGITS], token[STAMP_DIGITS:]
-        return int(stamp, 16) / 1000 if self.is_form_token(signature, *parts, stamp) else None
-
-    def nonce(self, purpose: str) -> str:
-        """Return a new token for one copy of a form, for this purpose only."""
-        fresh = secrets.token_hex((NONCE_DIGITS - TOKEN_DIGITS) // 2)
-        return fresh + self.form_token(purpose, fresh)
-
-    def is_nonce(self, nonce: str, purpose: str) -> bool:
-        """Return whether `nonce` made this token, for this purpose."""
-        fresh, token = nonce[:-TOKEN_DIGITS], nonce[-TOKEN_DIGITS:]
-        return self.is_form_token(token, purpose, fresh)
 
 
 def are_equal(expected: str, given: str) -> bool:
@@ -392,14 +346,6 @@ def set_cookie(
 
 
 # ---- Forms
-
-
-def _hex_digits(n: int) -> StringConstraints:
-    return StringConstraints(pattern=f"^[0-9a-f]{{{n}}}$")
-
-
-TimedToken = Annotated[str, _hex_digits(STAMP_DIGITS + TOKEN_DIGITS)]
-FormNonce = Annotated[str, _hex_digits(NONCE_DIGITS)]
 
 
 class Sent(BaseModel):

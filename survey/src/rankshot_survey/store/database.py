@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 import secrets
 import sqlite3
@@ -20,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.files import replace_path
-from rankshot.web.guards import Signer, are_equal
+from rankshot_survey.store.identity import Identity
 
 LOGGER = logging.getLogger("rankshot.survey")
 METADATA = sa.MetaData()
@@ -92,35 +91,6 @@ BUSY_SECONDS = 60.0
 # SQLite has one writer at a time; more connections would only wait.
 _POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
 _CREATION_LOCK = 7_261_001
-RATER_DIGITS = 16
-LINK_DIGITS = 48
-
-
-class Identity(Signer):
-    """Names, links and tokens that are derived from a survey's secret key.
-
-    A participant is stored under a keyed hash of the platform's id, and goes on with a link that
-    only the server can make. A stolen table of answers identifies nobody. Somebody who also has the
-    key can test a guess, but cannot read an id.
-    """
-
-    def rater(self, participant: str, *, pilot: bool = False) -> str:
-        """Hash under which a participant is stored; in the pilot, it is another one."""
-        name = f"pilot:{participant}" if pilot else participant
-        return self._hash("rater", name).hex()[:RATER_DIGITS]
-
-    def link(self, rater: str) -> str:
-        """Last part of a participant's URL. Whoever has it can answer."""
-        return rater + self._hash("link", rater).hex()[: LINK_DIGITS - RATER_DIGITS]
-
-    def verify_link(self, link: str) -> str | None:
-        """Rater of a link; None if the link is not valid."""
-        rater = link[:RATER_DIGITS]
-        return rater if are_equal(self.link(rater), link) else None
-
-    def code(self, rater: str) -> str:
-        """Completion code of a participant."""
-        return base64.b32encode(self._hash("code", rater)).decode()[:10]
 
 
 def participant_name(platform: str, participant: str) -> str:

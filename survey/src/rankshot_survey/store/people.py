@@ -16,9 +16,9 @@ from rankshot_survey.store.database import (
     PARTICIPANT,
     SURVEY,
     Database,
-    Identity,
     participant_name,
 )
+from rankshot_survey.store.identity import Identity
 
 State = Literal["open", "pilot", "paused", "closed"]
 # The most characters of the reason for an exclusion.

@@ -14,23 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import short_repr
-from rankshot.web.guards import (
-    FormNonce,
-    RateLimit,
-    RefusedError,
-    Sent,
-    TimedToken,
-    find_address,
-    set_cookie,
-)
+from rankshot.web.guards import RateLimit, RefusedError, Sent, find_address, set_cookie
 from rankshot_survey.languages import ParticipantError
-from rankshot_survey.store.database import (
-    ID_COLUMNS,
+from rankshot_survey.store.database import ID_COLUMNS, LOGGER, Database, participant_name
+from rankshot_survey.store.identity import (
     LINK_DIGITS,
-    LOGGER,
-    Database,
+    NONCE_DIGITS,
+    STAMP_DIGITS,
+    TOKEN_DIGITS,
     Identity,
-    participant_name,
 )
 from rankshot_survey.store.participation import (
     AlreadyAnsweredError,
@@ -53,6 +45,10 @@ _ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
+TimedToken = Annotated[
+    str, StringConstraints(pattern=f"^[0-9a-f]{{{STAMP_DIGITS + TOKEN_DIGITS}}}$")
+]
+FormNonce = Annotated[str, StringConstraints(pattern=f"^[0-9a-f]{{{NONCE_DIGITS}}}$")]
 
 
 class Arrival(BaseModel):
