@@ -1,14 +1,11 @@
 """The data in the package: names, inputs, tables, vectors, panels, scores and ballots."""
 
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import py3langid
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import RidgeClassifier
-from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
 from rankshot.datasets import (
@@ -21,7 +18,6 @@ from rankshot.datasets import (
 from rankshot.datasets.embedded import (
     SENSES,
     class_names,
-    load_election,
     load_held_out_panel,
     load_panel,
     load_similarities,
@@ -113,47 +109,6 @@ def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset
     for one in (panel, held_out):
         assert (len(one.rater_names), set(one.lengths)) == (n_raters, {length})
         assert len(one) == n_raters * len(one.target_names)
-
-
-@pytest.mark.slow
-def test_the_accuracies_in_the_description_of_intents():
-    data = load_intents()
-    classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
-    classifier.fit(data.seen_train, data.seen_train_label)
-    seen = classifier.score(data.seen_test, data.seen_test_label)
-    scores = rs.Scores(classifier.decision_function(data.new), classifier.classes_)
-    head = rs.ProbabilisticRanking().fit(load_panel("intents"))
-    found = (head.predict(scores) == data.new_label).mean()
-    text = (DATA / "intents.md").read_text(encoding="utf-8")
-    numbers = f"{seen:.3f} | {found:.3f}".replace("0.", ".")
-    assert f"| words | `RidgeClassifier()` | {numbers} |" in text
-
-
-# ---- The election
-
-
-def count_pairs(positions, weights):
-    """Count ballots: rows are pairs of candidates, columns are pairs of places that they share."""
-    pairs = list(combinations(range(5), 2))
-    places = [np.sort(positions[:, pair], axis=1) - 1 for pair in pairs]
-    return np.array([[weights[(p == pair).all(axis=1)].sum() for pair in pairs] for p in places])
-
-
-def test_the_ballots_are_those_of_diaconis():
-    """The second-order effects of candidates 1 and 3 on the complete ballots, as he printed them.
-
-    They are what single candidates at single places do not explain.
-    """
-    ballots = load_election()
-    assert ballots.weights.sum() == 15_449
-    assert ballots.items == tuple(f"candidate {i}" for i in range(1, 6))
-    complete = ballots[ballots.lengths >= 4]
-    positions = complete.positions()
-    positions[positions == 0] = 5
-    single = np.array([[i in pair for i in range(5)] for pair in combinations(range(5), 2)], float)
-    rest = np.eye(10) - single @ np.linalg.pinv(single)
-    effects = rest @ count_pairs(positions, complete.weights) @ rest
-    assert effects[1].round().tolist() == [476, -88, -179, -209, -147, -169, -160, 107, 128, 241]
 
 
 # ---- Scores of 1,000 classes

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.core.errors import NO_VALUE
 from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
 from rankshot.sources.names import ClassLabels
@@ -138,7 +137,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
         ([], []),
         (["cat", "dog", "cat"], "cat"),
         ({0: "a", 1: "b", 3: "c"}, [3]),
-        ({"model_type": "vit", "hidden_size": 3}, NO_VALUE),
+        ({"model_type": "vit", "hidden_size": 3}, ["model_type", "hidden_size"]),
         ("imagenet", "imagenet"),
         (["cat", " "], " "),
         (["cat", True], True),

@@ -1,6 +1,5 @@
 """WordNet: measures by other means, names in many spellings, and the choice of senses."""
 
-import csv
 from collections import Counter
 from itertools import chain, combinations
 from pathlib import Path
@@ -24,14 +23,6 @@ def nouns():
 
 
 # ---- Measures
-
-
-def test_random_pairs_are_as_alike_as_in_nltk(nouns):
-    with (HERE / "nltk_similarities.csv").open(encoding="utf-8", newline="") as stream:
-        pairs = list(csv.DictReader(stream))
-    a, b = ([nouns.synset(row[side]) for row in pairs] for side in "ab")
-    expected = np.array([float(row["path"]) for row in pairs])
-    assert np.diag(compare_synsets("path", a, b)) == pytest.approx(expected, rel=1e-14)
 
 
 def brute_ancestors(nouns, synset):

@@ -186,10 +186,7 @@ class LanguageModel:
         for name, least in {"raters": 1, "seed": 0, "max_retries": 0, "parallel": 1}.items():
             require_whole_number(name, getattr(self, name), least=least)
         require_number("timeout", self.timeout, least=0.001, below=inf)
-        # As Python's own numbers: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
-        object.__setattr__(self, "seed", int(self.seed))
-        number = require_number("temperature", self.temperature, least=0, below=inf)
-        object.__setattr__(self, "temperature", number)
+        require_number("temperature", self.temperature, least=0, below=inf)
         # The message shows nothing of an address, which may hold a password.
         if self.base_url is not None and not re.fullmatch(r"https?://[^@?#\s]+", self.base_url):
             raise InputError(
@@ -250,9 +247,10 @@ class LanguageModel:
                 "model": self.model,
                 "prompt": template,
                 "k": min(k, len(others)),
-                "temperature": self.temperature,
-                "seed": self.seed,
-                "items": shuffle_names(others, [self.seed, target, number]),
+                # As Python's own numbers: 1 and 1.0 differ in a log, and JSON has none of NumPy.
+                "temperature": float(self.temperature),
+                "seed": int(self.seed),
+                "items": shuffle_names(others, [int(self.seed), target, number]),
             }
             for target in targets
             for others in [[name for name in items if name != target]]

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from rankshot.core.columns import read_batches
 from rankshot.core.errors import (
-    NO_VALUE,
     InputError,
     format_count,
     join_some,
@@ -169,8 +168,10 @@ class ClassLabels:
         near = correct_words([*map(reduce_letters, words)], self._by_letters, self._is_word)
         rows = {row for text in near for row in self._by_letters[text]}
         if all(map(self._is_word, words)):
-            senses = load_nouns().list_senses(name)
-            rows = {row for row in rows if senses & load_nouns().list_senses(self.names[row])}
+            nouns = load_nouns()
+            senses = nouns.list_senses(nouns.spellings(name))
+            spellings = {row: nouns.spellings(self.names[row]) for row in rows}
+            rows = {row for row in rows if senses & nouns.list_senses(spellings[row])}
         # The first letter is seldom wrong.
         first = [row for row in rows if self.names[row][:1].casefold() == name[:1].casefold()]
         return sorted(first or rows)
@@ -340,9 +341,6 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
     for field in ("id2label", "label2id"):
         if isinstance(mapping.get(field), Mapping):
             return _list_mapping(mapping[field], f"{where}: {field}")
-    if "model_type" in mapping or "architectures" in mapping:
-        problem = "has no id2label, so the model has no class names"
-        raise InputError("seen", NO_VALUE, problem, where, "give a list of them")
     keys, values = list(mapping), list(mapping.values())
     if all(map(_is_index, values)) and not all(type(key) is int for key in keys):
         keys, values = values, keys

@@ -289,16 +289,12 @@ def _find_synonyms(name: str) -> SenseCandidates | None:
     spellings = {word: lemmas for word in words if (lemmas := nouns.spellings(word))}
     if not spellings:
         return _find_noun(name, name.partition(",")[0].strip())
-    votes = Counter(synset for lemmas in spellings.values() for synset in _list_senses(lemmas))
+    votes = Counter(sense for some in spellings.values() for sense in nouns.list_senses(some))
     most = {synset for synset, count in votes.items() if count == max(votes.values())}
     lemmas = list(dict.fromkeys(lemma for some in spellings.values() for lemma in some))
     unknown = [word for word in words if word not in spellings]
     note = f"{name!r}: WordNet has no noun {quote_names(unknown)}" if unknown else None
     return _collect(name, lemmas, most, note)
-
-
-def _list_senses(lemmas: Iterable[str]) -> set[int]:
-    return {synset for lemma in lemmas for synset in load_nouns().senses(lemma)}
 
 
 def _find_noun(name: str, text: str) -> SenseCandidates | None:
@@ -324,7 +320,7 @@ def _find_noun(name: str, text: str) -> SenseCandidates | None:
     for last in [words[-1], *nouns.singulars(words[-1])] if len(words) > 1 else []:
         if heads := nouns.spellings(last):
             lemmas = nouns.spellings(" ".join(words[:-1]))
-            if kinds := _find_kinds(_list_senses(lemmas), heads[:1]):
+            if kinds := _find_kinds(nouns.list_senses(lemmas), heads[:1]):
                 note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
                 return _collect(name, lemmas, kinds, note)
             note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
@@ -334,7 +330,7 @@ def _find_noun(name: str, text: str) -> SenseCandidates | None:
 
 def _find_kinds(synsets: Iterable[int], kinds: Iterable[str]) -> set[int]:
     """Return the synsets that are a kind of one of these nouns."""
-    above = _list_senses(kinds)
+    above = load_nouns().list_senses(kinds)
     return {synset for synset in synsets if above & load_nouns().ancestors(synset).keys()}
 
 

@@ -7,7 +7,7 @@ A synset (a sense that some words share) is represented by a number. Its name, s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from typing import Any
@@ -90,9 +90,9 @@ class Nouns:
         """Return whether a text is a noun, in the singular or the plural."""
         return any(self.spellings(form) for form in (text, *self.singulars(text.lower())))
 
-    def list_senses(self, text: str) -> set[int]:
-        """Return the synsets of a text in any spelling."""
-        return {synset for lemma in self.spellings(text) for synset in self.senses(lemma)}
+    def list_senses(self, lemmas: Iterable[str]) -> set[int]:
+        """Return the synsets of some words."""
+        return {synset for lemma in lemmas for synset in self.senses(lemma)}
 
     def frequency(self, text: str) -> int:
         """Return how often a text was tagged in a corpus, with any sense."""
