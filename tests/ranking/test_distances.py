@@ -46,11 +46,11 @@ def test_equation_5_kendall_top_k(rng, k):
     np.testing.assert_allclose(found, np.array(expected)[:, :7], atol=1e-10)
 
 
-@pytest.mark.parametrize("way", ["lists", "pairs"])
+@pytest.mark.parametrize("way", ["places", "pairs"])
 @pytest.mark.parametrize("ties", [True, False])
 def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings, monkeypatch, way, ties):
-    """Short lists have no ties; items are matched by name, and a tie that k cuts is kept whole."""
-    monkeypatch.setattr(distances, "DENSE_ADVANTAGE", 0 if way == "lists" else np.inf)
+    """Items are matched by name, and a tie that k cuts is kept whole."""
+    monkeypatch.setattr(distances, "DENSE_ADVANTAGE", 0 if way == "places" else np.inf)
     monkeypatch.setattr(distances, "TILE_ROWS", 5)
     rankings = random_rankings(n_items=4, n=12, ties=ties)
     for some in (rankings, rankings.top(2)):

@@ -10,7 +10,8 @@ from scipy.special import expit
 from scipy.stats import binomtest, norm
 
 import rankshot as rs
-from rankshot.leaderboards.evidence import Looks, allow_looks, to_normal
+from rankshot.leaderboards.evidence import Looks, allow_looks, choose_pairs, to_normal
+from rankshot.ranking.models.information import variances_of_differences
 
 pytestmark = pytest.mark.filterwarnings("ignore:some items always won")
 
@@ -199,3 +200,35 @@ def test_ties_alone_do_not_limit_the_lead_of_an_item_that_never_lost(rng):
     board = rs.leaderboard(rs.Rankings.concatenate(parts))
     assert np.isfinite(board.comparison_intervals).all()
     assert board.warnings == ()
+
+
+# ---- Which votes to ask for next, and how many
+
+
+def test_votes_needed_shrink_intervals_by_the_root_of_their_number(rng):
+    wins = [[0, 30, 20], [10, 0, 25], [15, 20, 0]]
+    for scale in ("log-worth", "elo"):
+        board = rs.leaderboard(count(wins), scale=scale)
+        width = np.mean([row.high - row.low for row in board])
+        assert board.votes_needed(width / 2) == 360
+        assert board.votes_needed(width / 1.5) == 150
+        assert board.votes_needed(1.01 * width) == 0
+
+
+def test_each_pair_is_the_one_that_lowers_the_variances_most(rng):
+    """Against the definition: the covariance after each possible vote."""
+    root = rng.normal(size=(5, 5))
+    V = np.linalg.inv(root @ root.T + 0.1 * np.eye(5))
+    theta = rng.normal(size=5)
+    spread = variances_of_differences(V)
+    i, j = np.triu_indices(5, 1)
+    z = -np.abs(theta[i] - theta[j]) / np.sqrt(spread[i, j])
+    weights = norm.cdf(z) / spread[i, j]
+    gains = {}
+    for a, b in zip(i.tolist(), j.tolist(), strict=True):
+        e = np.eye(5)[a] - np.eye(5)[b]
+        p = expit(theta[a] - theta[b])
+        after = np.linalg.inv(np.linalg.inv(V) + p * (1 - p) * np.outer(e, e))
+        lower = spread[i, j] - variances_of_differences(after)[i, j]
+        gains[a, b] = weights @ lower
+    assert tuple(sorted(choose_pairs(theta, V, 1)[0])) == max(gains, key=gains.get)

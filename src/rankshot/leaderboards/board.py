@@ -339,9 +339,7 @@ class Leaderboard:
         """Return the pairs of items whose votes would be most informative about uncertain ranks.
 
         Ask for votes on these pairs, and make a new leaderboard from all votes, with
-        ``looks="guided"``: other claims do not hold for votes that depend on earlier ones. In
-        simulations with 15 items, 200 votes on such pairs were as informative as 280 votes on
-        random pairs.
+        ``looks="guided"``: other claims do not hold for votes that depend on earlier ones.
 
         Parameters
         ----------

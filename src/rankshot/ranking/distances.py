@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TILE_ROWS = 512
 """All pairs of this many rankings are compared at a time."""
-DENSE_ADVANTAGE = 30
-"""A dense product does this many multiplications in the time of one of a sparse product."""
+DENSE_ADVANTAGE = 640
+"""How many pairs of items are compared in the time that takes one cell of a table of places."""
 MOST_PLACES = 16_000
 """A table of the pairs of more places takes more than 1 GB."""
 
@@ -69,17 +69,16 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
            [3., 6., 0.]])
     """
     first, second = prepare_rankings(a, b, k)
-    C, listed = first.n_items, max(int(r.n_listed.max(initial=1)) for r in (first, second))
-    compare, cells = _compare_pairs, C
-    if DENSE_ADVANTAGE * listed**2 < C**2 and not (first.has_ties or second.has_ties):
-        compare, cells = _compare_lists, max(C, listed**2)
-    step = max(1, min(TILE_ROWS, BLOCK_CELLS // cells))
+    n_groups = max(int(r.places.max(initial=0)) for r in (first, second)) + 2
+    if DENSE_ADVANTAGE * n_groups**2 < first.n_items**2:
+        return _compare_groups(first, second)
+    step = max(1, min(TILE_ROWS, BLOCK_CELLS // first.n_items))
     distance = np.empty((len(first), len(second)))
     for i in range(0, len(first), step):
         tile_a = first[i : i + step]
         for j in range(i if b is None else 0, len(second), step):
             tile_b = tile_a if b is None and i == j else second[j : j + step]
-            distance[i : i + step, j : j + step] = compare(tile_a, tile_b)
+            distance[i : i + step, j : j + step] = _compare_pairs(tile_a, tile_b)
             if b is None:
                 distance[j : j + step, i : i + step] = distance[i : i + step, j : j + step].T
     return distance
@@ -125,46 +124,6 @@ def _compare_pairs(a: Rankings, b: Rankings) -> Floats:
     return np.asarray((both - agreement) / 2 + np.maximum(ordered_a[:, None], ordered_b) - both)
 
 
-def _compare_lists(a: Rankings, b: Rankings) -> Floats:
-    """|U| + max(|S|, |T|) for every two short lists without ties.
-
-    The pairs that both lists leave out follow from the number of items that both name, A. Of the
-    others, those in opposite orders have both items in A, or one, or each in one list alone. With
-    places from 0, an item of A has a(i) items before it in list a, so Σ_A a(i) - |A|(|A| - 1)/2 of
-    them are not in A: they come after it in b.
-    """
-    (member_a, place_a), (member_b, place_b) = (_tabulate(r) for r in (a, b))
-    shared = (member_a @ member_b.T).astype(float)
-    inverted = (_count_pairs(shared) - (_sign_pairs(a) @ _sign_pairs(b).T).toarray()) / 2
-    passed = place_a @ member_b.T + member_a @ place_b.T - shared * (shared - 1)
-    apart = (a.n_listed[:, None] - shared) * (b.n_listed - shared)
-    left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
-    tied = np.maximum(_count_tied(a)[:, None], _count_tied(b)) - _count_pairs(left_by_both)
-    return np.asarray(inverted + passed + apart + tied)
-
-
-def _tabulate(rankings: Rankings) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Items that each list names, and their places, as two tables."""
-    member, place = np.zeros((2, len(rankings), rankings.n_items), np.float32)
-    member[rankings.entry_rows, rankings.codes] = 1
-    place[rankings.entry_rows, rankings.codes] = rankings.places
-    return member, place
-
-
-def _sign_pairs(rankings: Rankings) -> csr_array:
-    """Signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
-    C = rankings.n_items
-    rows, columns, signs = [], [], []
-    for these, cells in rankings.lists.rows_by_size():
-        earlier, later = np.triu_indices(cells.shape[1], 1)
-        i, j = np.moveaxis(rankings.codes[cells][:, [earlier, later]].astype(np.int64), 1, 0)
-        rows.append(np.repeat(these, earlier.size))
-        columns.append((np.minimum(i, j) * C + np.maximum(i, j)).ravel())
-        signs.append(np.where(i < j, np.float32(1), np.float32(-1)).ravel())
-    data = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
-    return csr_array(data, shape=(len(rankings), C * C))
-
-
 def _count_pairs(n: int | NDArray[np.number]) -> Floats:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
@@ -176,12 +135,24 @@ def _count_tied(rankings: Rankings) -> Floats:
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
 
 
-# ---- Mean distances: over the orders that ties allow, and over pairs of rankings
+# ---- Few places, and means over the orders that ties allow
 #
 # A ranking is a few places, some of them ties, and the rest after them. Whether a pair of items
-# counts in a mean over the orders that ties allow depends only on the places of the two items. So
-# for two rankings, all counts of pairs are sums over the small table N[g, g']: the number of items
-# in place g of one and in place g' of the other. This takes as long for many items as for few.
+# counts depends only on the places of the two items. So for two rankings, all counts of pairs are
+# sums over the small table N[g, g']: the number of items in place g of one and in place g' of the
+# other. This takes as long for many items as for few.
+
+
+def _compare_groups(a: Rankings, b: Rankings) -> Floats:
+    """|U| + max(|S|, |T|) for every two rankings, from their tables N."""
+    distance = np.empty((len(a), len(b)))
+    for rows, columns, table, _ in _count_shared(a, b, a.n_items):
+        after = table.sum(axis=2, keepdims=True) - np.cumsum(table, axis=2)
+        opposite = (table * (np.cumsum(after, axis=3) - after)).sum(axis=(2, 3))
+        tied_a, tied_b = (_count_pairs(table.sum(axis=n)).sum(axis=2) for n in (3, 2))
+        tied_in_one = np.maximum(tied_a, tied_b) - _count_pairs(table).sum(axis=(2, 3))
+        distance[rows, columns] = opposite + tied_in_one
+    return distance
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
