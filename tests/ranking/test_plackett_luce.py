@@ -169,7 +169,7 @@ def fit_every_item(rankings, regularization=0.01):
     """The same fit with one parameter per item: slow, and nothing to understand."""
     likelihood = Likelihood(rankings)
     penalty = np.full(rankings.n_items, regularization)
-    found = maximize_worths(likelihood, penalty, np.zeros_like(penalty), 1e-12, 1000)
+    found = maximize_worths(likelihood, penalty, 1e-12)
     assert found.converged
     theta = found.parameters
     return theta - theta.mean(), likelihood.value_and_expected(theta)[0]

@@ -11,6 +11,7 @@ from scipy.special import chdtrc
 
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import Seed, require_generator, require_whole_number
+from rankshot.ranking.construction import number_labels
 from rankshot.ranking.rankings import Rankings, require_one_subject
 from rankshot.ranking.rater_agreement import arrange_blocks, deviations, prepare_raters
 
@@ -162,16 +163,14 @@ class _Units(NamedTuple):
 
 def _find_units(rankings: Rankings) -> _Units:
     rankings = prepare_raters(rankings)
+    rater, weights = number_labels(rankings.raters), rankings.weights
     # A ranking without a rater, of a whole weight, stands for as many raters.
-    alone = np.array([rater is None for rater in rankings.raters], bool)
-    whole = alone & (rankings.weights % 1 == 0)
-    times = np.where(whole, rankings.weights, 1).astype(np.int64)
-    rankings = replace(rankings, weights=np.where(whole, 1.0, rankings.weights))
-    rankings = rankings[np.repeat(np.arange(len(rankings)), times)]
-    number: dict[str | int, int] = {}
-    labels = [rater or row for row, rater in enumerate(rankings.raters)]
-    unit = np.array([number.setdefault(label, len(number)) for label in labels])
-    n, C, codes = len(number), rankings.n_items, rankings.codes
+    whole = (rater == 0) & (weights % 1 == 0)
+    times = np.where(whole, weights, 1).astype(np.int64)
+    rankings = replace(rankings, weights=np.where(whole, 1.0, weights))
+    rankings, rater = rankings[np.repeat(np.arange(times.size), times)], np.repeat(rater, times)
+    unit = np.where(rater > 0, rater, rater.max(initial=0) + np.cumsum(rater == 0)) - 1
+    n, C, codes = int(unit.max(initial=-1)) + 1, rankings.n_items, rankings.codes
     of_entry = unit[rankings.entry_rows]
     of_entries, of_rest = deviations(rankings)
     table, compared = np.zeros((n, C)), np.zeros((n, C), bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, NamedTuple, cast
@@ -17,7 +16,12 @@ from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.consensus.kemeny import Method, count_open_pairs, find_order, only_order
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import count_places, row_starts
+from rankshot.ranking.construction import (
+    count_places,
+    distinct_values,
+    number_labels,
+    row_starts,
+)
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import (
     NamedOrder,
@@ -201,12 +205,9 @@ def arrange_blocks(rankings: Rankings) -> Blocks | str:
 def prepare_raters(rankings: Rankings) -> Rankings:
     """Leave out what does not count, and let all rankings of a rater together count as one."""
     counted = keep_ranked_items(keep_counted(require_rankings(rankings)))
-    totals: Counter[str] = Counter()
-    for rater, weight in zip(counted.raters.tolist(), counted.weights.tolist(), strict=True):
-        if rater is not None:
-            totals[rater] += weight
-    shares = [1 / totals.get(rater, 1) for rater in counted.raters]
-    return replace(counted, weights=counted.weights * shares)
+    rater, weights = number_labels(counted.raters), counted.weights
+    shares = weights / np.bincount(rater, weights)[rater]
+    return replace(counted, weights=np.where(rater > 0, shares, weights))
 
 
 # ---- Rankings of all items
@@ -478,13 +479,9 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    means: dict[Any, float] = {}
+    mean, furthest = None, []
     if has_pairs(rankings):
-        first, center = keep_first_places(rankings, consensus, k)
-        distances, weights = _sum_by_label(first, center, k)
-        means = {label: distances[label] / weight for label, weight in weights.items()}
-    mean = means.pop(None, None)
-    furthest = sorted(means.items(), key=lambda pair: (-pair[1], str(pair[0])))
+        mean, furthest = _average_distances(*keep_first_places(rankings, consensus, k), k)
     W, why_not = measure_concordance(rankings)
     return TargetSummary(
         target,
@@ -494,7 +491,7 @@ def summarize_target(
         min(k, int(consensus.lengths[0])),
         W,
         mean,
-        cast("tuple[tuple[str, float], ...]", tuple(furthest)),
+        tuple(furthest),
         why_not,
         consensus,
     )
@@ -512,23 +509,20 @@ def keep_first_places(rankings: Rankings, consensus: Rankings, k: int) -> tuple[
     return keep_ranked_items(first, is_there), keep_ranked_items(center, is_there)
 
 
-def _sum_by_label(
+def _average_distances(
     rankings: Rankings, consensus: Rankings, k: int
-) -> tuple[Counter[Any], Counter[Any]]:
-    """Weighted sums of distances to the consensus, and the weights.
-
-    They are those of each rater, or source, and of all rankings (None).
-    """
+) -> tuple[float | None, list[tuple[str, float]]]:
+    """Mean distance to the consensus, and that of each rater, or source, largest first."""
     pairs = zip(rankings.raters, rankings.sources, strict=True)
     labels = np.array([rater or source for rater, source in pairs], object)
     distance = compare_common_items(rankings, consensus, k)[:, 0]
-    compared = np.flatnonzero(~np.isnan(distance))
-    weights = rankings.weights[compared]
-    far, count = Counter[Any](), Counter[Any]()
-    for label, weight, sum_ in zip(
-        labels[compared], weights.tolist(), (weights * distance[compared]).tolist(), strict=True
-    ):
-        for name in {label, None}:
-            far[name] += sum_
-            count[name] += weight
-    return far, count
+    number, compared = number_labels(labels), ~np.isnan(distance)
+    if not compared.any():
+        return None, []
+    weights = np.where(compared, rankings.weights, 0.0)
+    total = np.bincount(number, weights * np.where(compared, distance, 0.0))
+    weight = np.bincount(number, weights)
+    means = np.divide(total, weight, out=np.full(weight.size, np.nan), where=weight > 0).tolist()
+    named = zip(distinct_values(labels), means[1:], strict=True)
+    known = [(name, mean) for name, mean in named if not np.isnan(mean)]
+    return float(total.sum() / weight.sum()), sorted(known, key=lambda pair: (-pair[1], pair[0]))

@@ -110,15 +110,14 @@ class WorthLikelihood(Protocol):
 def maximize_worths(
     likelihood: WorthLikelihood,
     ridge: Floats,
-    start: Floats | None = None,
     tol: float = 1e-10,
     max_iter: int = 1000,
 ) -> Optimum:
-    """Maximise a log-likelihood minus 1/2 Σ ridge_i θ_i², from zeros or another start."""
+    """Maximise a log-likelihood minus 1/2 Σ ridge_i θ_i², from zeros."""
     return maximize(
         likelihood.evaluate,
         likelihood.information,
-        np.zeros(likelihood.size) if start is None else start,
+        np.zeros(likelihood.size),
         ridge=ridge,
         invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
         tol=tol,

@@ -26,7 +26,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import wrightomega
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import prefix_errors
@@ -117,10 +116,6 @@ class PlackettLuce(Estimator):
     The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
     rankings, the optimum may be a local one.
 
-    References
-    ----------
-    Hunter (2004), MM algorithms for generalized Bradley-Terry models. Annals of Statistics 32.
-
     Examples
     --------
     >>> import rankshot as rs
@@ -190,8 +185,7 @@ class PlackettLuce(Estimator):
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, weight) / weight
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
-        start = _mm_step(likelihood, penalty)
-        optimum = maximize_worths(likelihood, penalty, start, tol, self.max_iter)
+        optimum = maximize_worths(likelihood, penalty, tol, self.max_iter)
         theta, self.n_iter_ = optimum.parameters, optimum.n_iter
         if not optimum.converged:
             advice = "raise max_iter"
@@ -265,26 +259,6 @@ class PlackettLuce(Estimator):
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_)
-
-
-def _mm_step(likelihood: Likelihood, penalty: Floats) -> Floats:
-    """Log-worths after one step of Hunter's MM algorithm from equal worths.
-
-    It maximises a minorising function, one log-worth at a time. The maximum is where
-    wins_i - expected_i e^θ - η θ = 0: without the penalty η, e^θ is wins_i / expected_i; with it,
-    θ is found by Wright's omega function.
-    """
-    wins, theta = likelihood.wins, np.zeros_like(likelihood.wins)
-    _, expected = likelihood.value_and_expected(theta)
-    # An item that never could be chosen is determined by the penalty alone.
-    exposed = expected > 0
-    wins, expected, own = wins[exposed], expected[exposed], penalty[exposed]
-    if not penalty.any():
-        theta[exposed] = np.log(wins / expected)
-        return np.asarray(theta - theta.mean())
-    log_scaled = np.log(expected) - np.log(own)
-    theta[exposed] = np.log(wrightomega(wins / own + log_scaled)) - log_scaled
-    return np.asarray(theta - penalty @ theta / penalty.sum())
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:
