@@ -479,7 +479,8 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    mean, furthest = None, []
+    mean: float | None = None
+    furthest: list[tuple[str, float]] = []
     if has_pairs(rankings):
         mean, furthest = _average_distances(*keep_first_places(rankings, consensus, k), k)
     W, why_not = measure_concordance(rankings)

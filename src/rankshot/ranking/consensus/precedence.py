@@ -141,7 +141,7 @@ def average_places(rankings: Rankings) -> NDArray[np.float64]:
     total = float(of_top @ left_out) + np.bincount(codes, shift, C)
     of_subsets = np.bincount(codes, np.where(rankings.is_subset, weights, 0.0)[rows], C)
     weight = of_top.sum() + of_subsets
-    return np.divide(total, weight, out=np.ones(C), where=listed > 0)
+    return np.asarray(np.divide(total, weight, out=np.ones(C), where=listed > 0))
 
 
 def item_weights(rankings: Rankings) -> NDArray[np.float64]:
