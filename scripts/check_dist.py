@@ -67,8 +67,8 @@ EXAMPLES = {
         >>> Path("merged.jsonl").exists()
         True
         >>> import rankshot as rs
-        >>> rs.write_rankings(rs.Rankings.from_orders([["a", "b"]]), "votes.parquet")
-        >>> rs.read_rankings("votes.parquet").items
+        >>> rs.write_rankings(rs.Rankings.from_orders([["a", "b"]]), "votes.jsonl")
+        >>> rs.read_rankings("votes.jsonl").items
         ('a', 'b')
         >>> from rankshot.pages import plot_leaderboard
         >>> from rankshot.review.app import create_app

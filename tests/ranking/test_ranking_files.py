@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from random_rankings import orders_over, text
+from random_rankings import any_rankings, orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 from rankshot.ranking.ranking_files import read_source
 from refusals import refuses
@@ -74,6 +74,13 @@ def test_jsonl_by_hand(read):
         kind=["top", "subset", "top"],
     )
     assert value == expected.top(np.array([4, 2, 2]))
+
+
+@settings(max_examples=20)
+@given(rankings=any_rankings())
+def test_json_lines_give_back_all(folder, rankings):
+    write_rankings(rankings, folder / "one.jsonl")
+    assert read_rankings(folder / "one.jsonl", rankings.items) == rankings
 
 
 # ---- Several portions

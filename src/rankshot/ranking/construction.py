@@ -469,9 +469,6 @@ def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
 
 def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     """Give each label a number, from 1 and sorted by name; 0 for no label."""
-    if labels.strides == (0,) and labels.size and labels[0] is None:
-        # One value for all rankings takes no memory, and no time here.
-        return np.zeros(labels.size, np.int64)
     distinct, codes = number_distinct(labels.tolist())
     number = {name: i for i, name in enumerate(sorted({*distinct} - {None}), 1)}
     return np.array([number.get(name, 0) for name in distinct], np.int64)[codes]

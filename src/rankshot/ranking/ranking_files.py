@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.columns import (
@@ -27,7 +27,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.files import PACKED, replace_file, require_ending
-from rankshot.core.tables import find_column, import_pyarrow, open_parquet
+from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
 from rankshot.ranking.column_meanings import ROLES, Meanings, Reading
@@ -39,10 +39,9 @@ from rankshot.ranking.votes import Votes, is_votes, read_votes
 ROWS_AT_ONCE = 20_000
 """Lines and rows are converted to arrays in portions: a large file is never held as objects."""
 JSONL_ENDINGS = (".jsonl", ".ndjson")
-ENDINGS = (*JSONL_ENDINGS, ".parquet", *PREFLIB_ENDINGS)
+ENDINGS = (*JSONL_ENDINGS, *PREFLIB_ENDINGS)
+"""What is written."""
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
-ITEMS_KEY = b"rankshot.items"
-"""The metadata in which a file names all its items, also those that no ranking lists."""
 VOTE_ARGUMENTS = {name for name, role in ROLES.items() if role.tables == "votes"} - {"cluster"}
 BALLOT_ARGUMENTS = {name for name, role in ROLES.items() if role.tables == "ballots"}
 COLUMN_ARGUMENTS = VOTE_ARGUMENTS | BALLOT_ARGUMENTS | {"rater", "weight", "count", "outcomes"}
@@ -89,9 +88,8 @@ def read_rankings(
         an `InputError` that names the argument for each.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
-        By default those that occur in the file, sorted; for PrefLib files, and Parquet files that
-        `write_rankings` wrote, all items that the file names. From a table of places or scores,
-        only the columns of these items are read.
+        By default those that occur in the file, sorted; for PrefLib files all items that the file
+        names. From a table of places or scores, only the columns of these items are read.
     kind : {"top", "subset"}, optional
         The kind of rankings for which the file does not specify one (PrefLib files never do):
         top-K rankings (the default) or subset rankings.
@@ -250,12 +248,11 @@ def _has_orders(table: Table | None) -> bool:
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
-    """Write rankings as JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
+    """Write rankings as JSON lines (.jsonl) or PrefLib (.soc, .soi, .toc, .toi).
 
     The file is written under another name and then renamed, so that it is never incomplete. A JSON
     lines file names only the items that are listed: to read the same rankings back, give
-    `read_rankings` the same ``items``. Parquet files hold everything about a ranking and all
-    items. A PrefLib file also names all items, but cannot hold targets (at
+    `read_rankings` the same ``items``. A PrefLib file names all items, but cannot hold targets (at
     most one is allowed), sources or raters; these are left out.
 
     Parameters
@@ -287,10 +284,9 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
         )
     require_ending(path, ENDINGS)
     with replace_file(path) as stream:
-        if path.suffix == ".parquet":
-            write_parquet(rankings, stream.buffer)
-        elif path.suffix in JSONL_ENDINGS:
-            write_jsonl(rankings, stream)
+        if path.suffix in JSONL_ENDINGS:
+            for rows in row_blocks(len(rankings), 1, ROWS_AT_ONCE):
+                write_jsonl(rankings[rows], stream)
         else:
             write_preflib(rankings, stream, path)
 
@@ -307,8 +303,6 @@ def _read_orders(
 ) -> Votes:
     """Rankings in all tables, over the given items or those that occur in any, sorted."""
     listed = None if items is None else as_names(items)
-    if listed is None and name.endswith(".parquet"):
-        listed = _read_item_names(Path(name))
     parts: list[Rankings] = []
     used: dict[str, str] = {}
     columns: dict[str, None] = {}
@@ -377,8 +371,8 @@ def _require_kinds(table: Table, kinds: list[Any], items: tuple[str, ...]) -> No
             )  # fmt: skip
 
 
-def _iterate_records(rankings: Rankings) -> Iterator[dict[str, Any]]:
-    """Yield a record of each ranking; default values (weight 1, top-K, no rater) are left out."""
+def write_jsonl(rankings: Rankings, stream: TextIO) -> None:
+    """Write rankings, one per line; default values (weight 1, top-K, no rater) are left out."""
     cut = rankings.lengths < rankings.n_listed
     for row, order in enumerate(rankings.orders()):
         weight = float(rankings.weights[row])
@@ -391,46 +385,5 @@ def _iterate_records(rankings: Rankings) -> Iterator[dict[str, Any]]:
             "rater": rankings.raters[row],
             "weight": None if weight == 1 else int(weight) if weight.is_integer() else weight,
         }
-        yield {name: value for name, value in fields.items() if value is not None}
-
-
-def write_jsonl(rankings: Rankings, stream: TextIO) -> None:
-    """Write rankings, one per line."""
-    for rows in row_blocks(len(rankings), 1, ROWS_AT_ONCE):
-        stream.writelines(
-            json.dumps(record, ensure_ascii=False) + "\n"
-            for record in _iterate_records(rankings[rows])
-        )
-
-
-# ---- Parquet
-
-
-def _read_item_names(path: Path) -> tuple[str, ...] | None:
-    """Items that the metadata of a file name; None if they do not."""
-    with open_parquet(path) as file:
-        text = (file.metadata.metadata or {}).get(ITEMS_KEY)
-    return None if text is None else as_names(json.loads(text))
-
-
-def write_parquet(rankings: Rankings, stream: BinaryIO) -> None:
-    """Write rankings, one per row; null is the default."""
-    arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-    text, ties = arrow.string(), rankings.has_ties
-    kinds = {
-        "ranking": arrow.list_(arrow.list_(text) if ties else text),
-        **dict.fromkeys(("target", "source", "rater", "kind"), text),
-        "weight": arrow.float64(),
-        "k": arrow.int64(),
-    }
-    # Without the schema of Arrow, other programs read plain lists of text.
-    options = {"store_schema": False, "write_page_checksum": True}
-    with parquet.ParquetWriter(stream, arrow.schema(kinds), **options) as writer:
-        writer.add_key_value_metadata({ITEMS_KEY: json.dumps(rankings.items)})
-        for rows in row_blocks(len(rankings), 1, ROWS_AT_ONCE):
-            records = [*_iterate_records(rankings[rows])]
-            for record in records:
-                record["weight"] = float(record.get("weight", 1))
-                order = record["ranking"]
-                record["ranking"] = [[x] if ties and isinstance(x, str) else x for x in order]
-            writer.write_table(arrow.Table.from_pylist(records, arrow.schema(kinds)))
+        record = {name: value for name, value in fields.items() if value is not None}
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")

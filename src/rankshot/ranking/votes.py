@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import Coded, RowChecks, Table, plain_name
+from rankshot.core.columns import Coded, RowChecks, Table, number_distinct, plain_name
 from rankshot.core.errors import InputError, format_count, quote_names, suggest_item
 from rankshot.core.validation import require_choice
 from rankshot.ranking.column_meanings import NAMED, Meanings, Reading
@@ -246,18 +246,15 @@ def read_votes(
     for name in (first, second):
         checks.check(read[name].is_empty, f"has no {name!r}")
         found.refuse_no_items(name, read[name].labels)
-    labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
-    number = {label: i for i, label in enumerate(labels)}
-    pair = [
-        np.array([number[label] for label in read[side].labels], np.int32)[read[side].codes]
-        for side in (first, second)
-    ]
+    labels, number = number_distinct(read[first].labels + read[second].labels)
+    n_first = len(read[first].labels)
+    pair = [number[:n_first][read[first].codes], number[n_first:][read[second].codes]]
     rule = "is compared with itself"
     checks.check(pair[0] == pair[1], lambda i: InputError("item", labels[pair[0][i]], rule))
     if found.items:
         both_rows = np.tile(np.arange(checks.kept.size), 2)
         check_known(labels, np.concatenate(pair), both_rows, found.items, checks)
-    outcome = _read_outcomes(table, columns, read, pair, number, outcomes, checks)
+    outcome = _read_outcomes(table, columns, read, pair, labels, outcomes, checks)
     if id_column:
         # An id that the caller did not name may be that of a prompt.
         same: list[NDArray[Any]] = [*pair, outcome]
@@ -265,21 +262,18 @@ def read_votes(
         _check_copies(table, id_column, [] if "id" in found.named else same, checks)
     weights = read_weights(table, weight, count, checks)
     rows = checks.finish()
-    # Without a copy if all rows are left.
-    some = rows if rows.size < checks.kept.size else slice(None)
-    both = np.stack(pair, axis=1)[some].ravel()
-    names, codes = number_items(labels, both, found.items)
-    left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
-    lost = outcome[some] == SECOND
+    names, codes = number_items(labels, np.concatenate([side[rows] for side in pair]), found.items)
+    left, right = codes.reshape(2, -1)
+    lost = outcome[rows] == SECOND
     entries = stack_pairs(
-        np.where(lost, right, left), np.where(lost, left, right), outcome[some] == TIE
+        np.where(lost, right, left), np.where(lost, left, right), outcome[rows] == TIE
     )
-    nobody = np.broadcast_to(np.array(None, object), rows.size)
+    nobody = np.full(rows.size, None, object)
     who, where, which = (
-        read[name].select(some).expand(None) if name else nobody
+        read[name].select(rows).expand(None) if name else nobody
         for name in (rater, category, prompt)
     )
-    shape = np.full(rows.size, 2), np.ones(rows.size, bool), weights[some]
+    shape = np.full(rows.size, 2), np.ones(rows.size, bool), weights[rows]
     rankings = Rankings(names, *entries, *shape, where, nobody, who)
     X = _read_covariates(table, pair_of, rows, rankings.codes[::2] == left)
     for name, own in pair_of.items():
@@ -321,8 +315,8 @@ def _read_outcomes(
     table: Table,
     columns: _Columns,
     read: Mapping[str, Coded],
-    pair: list[NDArray[np.int32]],
-    number: dict[str, int],
+    pair: list[NDArray[np.intp]],
+    labels: list[str],
     how: str | None,
     checks: RowChecks,
 ) -> NDArray[np.int8]:
@@ -339,7 +333,8 @@ def _read_outcomes(
         column = read[told]
         rule = f"has no {told!r}: write 'tie' for a tie, or skip it: on_error='skip'"
         checks.check(column.is_empty & ~is_tied, rule)
-        items = np.array([number.get(label, -1) for label in column.labels], np.int32)[column.codes]
+        number = {label: i for i, label in enumerate(labels)}
+        items = np.array([number.get(label, -1) for label in column.labels])[column.codes]
         by_name = np.select([items == pair[0], items == pair[1]], [FIRST, SECOND], -1)
         readings = _list_readings(table, column, by_name, (first, second))
         outcome = _choose_reading(table, told, column, readings, how, checks.kept & ~is_tied)
