@@ -91,11 +91,11 @@ def list_explained(outcomes):
 def test_inputs_are_explained_against_the_truth_or_the_next_class():
     assert FOUND.predicted.tolist() == ["cat", "cat", "dog", "bus", "cat"]
     assert list_explained(FOUND) == [
-        ("4", "cat", "bus"),
         ("3", "bus", "dog"),
+        ("4", "cat", "bus"),
         ("0", "cat", "dog"),
-        ("1", "cat", "dog"),
         ("2", "dog", "cat"),
+        ("1", "cat", "dog"),
     ]
     assert {against for _, _, against in list_explained(FOUND._replace(truth=None))} <= {*NAMES}
 

@@ -150,6 +150,7 @@ def test_discs_are_the_bins_and_their_numbers(rng):
     label = axes.get_legend().get_texts()[1].get_text()
     assert label == f"calibration error {error:.1%}"
     assert_inside(axes)
+    assert axes.get_axisbelow() is True
     usual = rs.pages.plot_reliability(y, proba, NAMES).collections[0]
     assert len(usual.get_offsets()) == (reliability(y, proba, NAMES).count > 0).sum()
 

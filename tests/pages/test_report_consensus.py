@@ -37,6 +37,8 @@ def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
     # A single ranking is its own consensus: there is nothing to compare.
     assert briefs[1].disagreement == ()
     assert briefs[1].mean_distance is None
+    some = Outcomes(["1"], np.array(["x"]), np.ones((1, 1)), None, ["x"])
+    assert build_report("t", some, rankings=rankings()).consensuses == ()
 
 
 def partial_rankings():

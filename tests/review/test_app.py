@@ -71,6 +71,17 @@ def test_wrong_tokens_on_this_machine_do_not_lock_out_its_owner(served):
     assert owner.get(f"/?token={TOKEN.replace(' ', '+')}").status == 303
 
 
+def test_a_page_that_asks_too_often_is_told_when_to_ask_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankshot.review.app.REQUESTS", 1)
+    with open_review(tmp_path) as review:
+        inputs = ShownInputs(review.ids, review.learner.scores)
+        app = create_app(review, inputs, Results(review, tmp_path), token=TOKEN, title="t")
+        replies = [Client(app).get("/api/state") for _ in range(3)]
+    assert [reply.status for reply in replies] == [403, 429, 429]
+    assert 0 < int(replies[-1]["retry-after"]) <= 60
+    assert set(json.loads(replies[-1].text)) == {"error"}
+
+
 def test_the_cookie_is_for_this_page_alone(served):
     reply = Client(served.app, headers={"host": HOST}).get(f"/?token={TOKEN.replace(' ', '+')}")
     (cookie,) = reply.all("set-cookie")

@@ -89,13 +89,20 @@ def test_the_page_opens_by_its_address_and_a_secret_of_ones_own_is_not_printed(
             reply = client.get(f"/?{opened[0].partition('?')[2]}".replace(" ", "+"))
             replies.append((reply.status, client.get("/").status))
 
+    learned = []
     monkeypatch.setattr("rankshot.review.serve.serve", ask)
+    monkeypatch.setattr(
+        "rankshot.review.session.Review.start", lambda _, write: learned.append(write)
+    )
     monkeypatch.setattr("webbrowser.open", opened.append)
     folder = tmp_path / "run" / "review"
     options = {"overwrite": False, "open_browser": True, "say": said.append}
     serve_review(review_run(run), folder, title="t", host="127.0.0.1", port=0, **options)
     assert replies == [(303, 200)] * 2 + [(303, 200) if token else (421, 421)]
     assert any(opened[0] in line for line in said) == (token is None)
+    (folder / "labels.csv").unlink()
+    learned[0]()
+    assert (folder / "labels.csv").read_text() == "id,label\n"
     assert not any("a token of the tests" in line for line in said)
     assert (folder / "predictions.csv").exists()
     if token is None:

@@ -105,9 +105,9 @@ def show_inputs(
 
 
 def choose_inputs(outcomes: Outcomes, candidates: Rows) -> list[int]:
-    """Choose the rows to show: as many wrong as correct predictions per class, most certain first.
+    """Choose the rows to show: as many correct as wrong predictions per class, most certain first.
 
-    If the truth is not known, it is the least and the most probable predictions of each class.
+    If the truth is not known, it is the most and the least probable predictions of each class.
     One of both kinds for each class comes first, then the next of both kinds for each class.
     Rejected inputs are left out.
     """
@@ -122,10 +122,10 @@ def choose_inputs(outcomes: Outcomes, candidates: Rows) -> list[int]:
         if truth is None:
             theirs = surest[predicted == name]
             half = len(theirs) // 2
-            piles += [theirs[::-1][:half], theirs[: len(theirs) - half]]
+            piles += [theirs[: len(theirs) - half], theirs[::-1][:half]]
         else:
             theirs, is_correct = surest[truth == name], predicted[truth == name] == name
-            piles += [theirs[~is_correct], theirs[is_correct]]
+            piles += [theirs[is_correct], theirs[~is_correct]]
     each = MAX_SHOWN_INPUTS // len(piles)
     return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 

@@ -42,7 +42,7 @@ class Thumbnail:
 
     data: bytes
     media_type: str
-    is_tiny: bool = False
+    is_tiny: bool
 
     @classmethod
     def make(cls, image: Path | NDArray[np.uint8], side: int = MAX_SIDE) -> Thumbnail:

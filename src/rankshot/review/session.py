@@ -7,10 +7,11 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import Condition, RLock, Thread
+from queue import Empty, SimpleQueue
+from threading import RLock, Thread
 from typing import Any
 
 import numpy as np
@@ -135,8 +136,8 @@ class Review:
         self._lock = RLock()
         # One fit at a time; who needs both locks takes this one first.
         self._fitting = RLock()
-        self._changed = Condition(self._lock)
-        self._is_closed = False
+        # A word for each change, and an empty one for the end.
+        self._pending: SimpleQueue[str] = SimpleQueue()
         self._thread: Thread | None = None
         self._n_fitted = -1
         self.predicted: Predicted
@@ -220,7 +221,7 @@ class Review:
         """Hold the lock, and have the head fitted soon."""
         with self._lock:
             yield
-            self._changed.notify_all()
+            self._pending.put("change")
 
     def _record(self, **event: object) -> None:
         """Save an event, and then do what it says."""
@@ -288,7 +289,6 @@ class Review:
     def check(self, row: int, label: str) -> None:
         """Save what an audited input is: the class that it has."""
         with self._lock:
-            self._require_audit()
             if self.next_row != row:
                 raise GoneError("this input has been checked already, perhaps in another tab")
             self._require_class(label)
@@ -298,7 +298,6 @@ class Review:
     def undo_check(self) -> None:
         """Take back what was said last in the audit."""
         with self._lock:
-            self._require_audit()
             if not self._judged:
                 raise GoneError("nothing has been checked yet")
             self._record(what="uncheck")
@@ -306,13 +305,7 @@ class Review:
     def close_audit(self) -> None:
         """End the audit: what was checked becomes labels, from which the head learns."""
         with self._changing():
-            self._require_audit()
             self._record(what="close")
-
-    def _require_audit(self) -> Audit:
-        if self.audit is None:
-            raise GoneError("the audit has been closed, perhaps in another tab")
-        return self.audit
 
     @property
     def next_row(self) -> int | None:
@@ -366,17 +359,12 @@ class Review:
         self._thread.start()
 
     def _run(self, write: Callable[[], None]) -> None:
-        n = 0
-        while True:
-            with self._lock:
-                while not self._is_closed and self.n_changes == n:
-                    self._changed.wait()
-                # After each label, the pause begins again.
-                while not self._is_closed and self._changed.wait(PAUSE_SECONDS):
+        while self._pending.get():
+            # After each label, the pause begins again.
+            with suppress(Empty):
+                while self._pending.get(timeout=PAUSE_SECONDS):
                     pass
-                if self._is_closed:
-                    return
-                n = self.n_changes
+                return
             self.learn()
             try:
                 write()
@@ -385,8 +373,7 @@ class Review:
 
     def close(self) -> None:
         """Stop learning."""
-        with self._changing():
-            self._is_closed = True
+        self._pending.put("")
         if self._thread is not None:
             self._thread.join()
 
