@@ -594,43 +594,22 @@ def _classify_part(
     # A part of a dataset may have no rows.
     table = open_scores(path, score_type=settings["score_type"], allow_empty=bool(prefix))
     _require_type(table, is_given=is_given)
-    fitted = _name_by_columns(_open_head(head, items, settings["head"]), table, head)
+    fitted = _open_head(head, items, settings["head"])
+    if not {*fitted.inner.seen} <= {*table.items}:
+        with prefix_errors(head, path):
+            seen = read_class_labels(table.items).match_all(fitted.inner.seen)
+            fitted = fitted.rename_seen(seen)
     counts: Counter[str] = Counter()
     with open_predictions(target, fitted.classes_, metadata, top=settings["top"]) as writer:
         for ids, batch in table.batches(features=fitted.inner.n_features > 0):
             rows = range(writer.n_rows, writer.n_rows + len(batch))
-            log_proba = fitted.log_proba(batch)
+            with prefix_errors(head, path):
+                log_proba = fitted.log_proba(batch)
             labels = label_or_reject(log_proba, fitted.classes_, settings["reject_below"])
             counts.update(labels.tolist())
             names = (f"{prefix}{row}" for row in rows) if ids is None else ids
             writer.write(names, labels, np.exp(log_proba))
         metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
-
-
-def _name_by_columns(
-    head: LinearHead | JointHead, table: ScoreTable, origin: Path
-) -> LinearHead | JointHead:
-    """Fitted head whose seen classes are called as the columns of a table.
-
-    ``origin`` is the file of the head. Columns that are not the seen classes, and features that
-    the table lacks, are errors.
-    """
-    wanted, n_features = head.inner.n_features, table.header.n_features
-    if wanted not in {0, n_features} and table.header.n_rows != 0:
-        rule = f"has {n_features} features, and {origin} was fitted to examples with {wanted}"
-        hint = "give the scores with features of the same model (.parquet)"
-        raise InputError("scores", NO_VALUE, rule, where=str(table.path), hint=hint)
-    if not {*head.inner.seen} <= {*table.items}:
-        with prefix_errors(f"{origin} and {table.path}"):
-            head = head.rename_seen(read_class_labels(table.items).match_all(head.inner.seen))
-    missing = sorted({*head.inner.seen} - {*table.items})
-    unknown = sorted({*table.items} - {*head.inner.seen})
-    if missing or unknown:
-        told = [f"it has no column {quote_names(missing)}"] if missing else []
-        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
-        rule = f"needs the seen classes that {origin} was fitted for: {', '.join(told)}"
-        raise InputError("scores", NO_VALUE, rule, where=str(table.path))
-    return head
 
 
 def _require_type(table: ScoreTable, *, is_given: bool) -> None:

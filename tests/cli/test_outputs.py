@@ -116,8 +116,8 @@ def test_what_commands_wrote_about_a_run_is_replaced_until_it_is_changed(folder)
 
 def test_a_rehearsal_is_done_unless_it_is_turned_off(folder):
     run_well("recognise scores.csv --rankings more.jsonl --reference labelled.csv --folder other")
-    assert open_run("other").forecast is not None
-    assert open_run("run2").forecast is None
+    assert open_run("other").predicted is not None
+    assert open_run("run2").predicted is None
 
 
 def test_a_failed_run_leaves_the_one_before_it(folder):

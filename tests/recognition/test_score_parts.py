@@ -26,8 +26,7 @@ N_PARTS = 8
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A folder with a network and thirty images, of which two are damaged; parts are one batch."""
-    monkeypatch.setattr(score_parts, "MIN_BATCHES", 1)
-    monkeypatch.setattr(score_parts, "MIN_PARTS", 64)
+    monkeypatch.setattr(score_parts, "PART_INPUTS", 3)
     write_images(tmp_path / "photos", 30)
     (tmp_path / "photos/0003.png").write_bytes(b"x")
     (tmp_path / "photos/0017.png").write_bytes(b"")
@@ -45,15 +44,11 @@ class StopError(KeyboardInterrupt):
     pass
 
 
-def test_parts_are_few_and_not_large():
-    """Eight parts, if each of them has 16 batches and at most 1,000 inputs."""
-    for n, batch, sizes in [
-        (4000, 1, [500] * 8),
-        (100, 2, [32, 32, 32, 4]),
-        (9000, 7, [1001] * 8 + [992]),
-    ]:
+def test_parts_have_a_thousand_inputs_or_whole_batches():
+    for n, batch, sizes in [(2500, 1, [1000, 1000, 500]), (2500, 7, [1001, 1001, 498])]:
         parts = _divide((Input(str(i), "text") for i in range(n)), batch)
         assert [len(part.source) for part in parts] == sizes
+        assert [part.name for part in parts] == ["part-000000", "part-000001", "part-000002"]
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores"])
@@ -132,7 +127,9 @@ def test_a_function_is_always_run_from_the_start(tmp_path):
     assert (run_function().n_kept, run_function().n_rows) == (0, 8)
 
 
-def test_parts_that_the_model_cannot_score_are_named_and_left_out(tmp_path):
+def test_parts_that_the_model_cannot_score_are_named_and_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(score_parts, "PART_INPUTS", 16)
+
     def model(batch):
         if batch == ["17"]:
             raise ValueError(batch)

@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 
 from rankshot.core.columns import read_batches
 from rankshot.core.errors import InputError, short_repr
-from rankshot.core.files import read_lines, require_regular
+from rankshot.core.files import hash_file, read_lines, require_regular
 from rankshot.core.images import ENDINGS
 from rankshot.core.tables import ID, LABEL
 from rankshot.core.validation import as_name
@@ -28,7 +28,6 @@ from rankshot.recognition.images import Preprocessing
 from rankshot.zeroshot.scores import Kind
 
 Takes = Literal["images", "texts", "values"]
-CHUNK_BYTES = 2**20
 
 
 @dataclass(eq=False)
@@ -123,13 +122,8 @@ def name_outputs(id2label: object) -> dict[Any, Any] | None:
 
 def fingerprint_files(paths: Iterable[Path]) -> str:
     """Return a hash of the content of files, and of their names."""
-    digest = sha256()
-    for path in paths:
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
-        with path.open("rb") as stream:
-            while chunk := stream.read(CHUNK_BYTES):
-                digest.update(chunk)
-    return digest.hexdigest()
+    about = [(os.fsencode(path.name), hash_file(path)) for path in paths]
+    return sha256(repr(about).encode()).hexdigest()
 
 
 # -------------------------------------------------------------------- inputs
@@ -198,9 +192,7 @@ def open_inputs(source: object, takes: Takes) -> Entries:
         rule = "must be a folder of images, or a file .csv, .jsonl or .txt"
         raise InputError("inputs", str(path), rule)
     if takes != "images":
-        hint = "give texts as .csv, .jsonl or .txt"
-        if takes == "values":
-            hint = "give preprocessing, such as 'imagenet': how images become arrays"
+        hint = "give texts as .csv, .jsonl or .txt; for images, give preprocessing"
         raise InputError("inputs", str(path), f"has images, but the model takes {takes}", hint=hint)
     # The paths in a folder differ: they need not be remembered.
     return _walk(path, "") if path.is_dir() else iter([Input(path.name, path)])
@@ -292,9 +284,9 @@ def _read_table(path: Path, takes: Takes) -> Entries:
         if path.suffix == ".csv" and len(others) == 1:
             column = others[0]
         values = batch.read_values(column)
-        ids = map(str, count(number))
+        ids: Iterable[str] = map(str, count(number))
         if ID in batch.columns:
-            ids = iter(batch.read_texts(ID)[0])
+            ids = batch.read_texts(ID)[0]
         rows = zip(map(batch.where, range(len(values))), ids, values, strict=False)
         yield from _read_rows(rows, column, takes, path.parent)
         number += len(values)

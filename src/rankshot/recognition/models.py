@@ -92,12 +92,8 @@ def open_model(model: object) -> Model:
             return opener(model)
     if callable(model):
         return _open_function(model)
-    raise InputError(
-        "model",
-        model,
-        "must be a file, a name, a torch network, a pipeline of transformers, a scikit-learn "
-        "classifier or a function",
-    )
+    rule = "must be a file, a name, a torch network, a pipeline, a classifier or a function"
+    raise InputError("model", model, rule)
 
 
 def _open_named(model: str | Path) -> Model:
@@ -108,21 +104,15 @@ def _open_named(model: str | Path) -> Model:
     if path.suffix in {".onnx", ".skops"} and path.is_file():
         return open_onnx(path) if path.suffix == ".onnx" else _open_skops(path)
     if path.suffix in PICKLE_ENDINGS:
-        raise InputError(
-            "model",
-            str(path),
-            "is a pickle, which can run any code, and is not read",
-            hint="export the network to ONNX (torch.onnx.export), or save the pipeline with skops",
-        )
+        hint = "export the network to ONNX (torch.onnx.export), or save the pipeline with skops"
+        rule = "is a pickle, which can run any code, and is not read"
+        raise InputError("model", str(path), rule, hint=hint)
     if path.is_dir() or (isinstance(model, str) and model.count("/") == 1 and model[0] not in "./"):
         return open_transformers(model)
-    raise InputError(
-        "model",
-        str(model),
-        f"does not exist{suggest_name(model, [BUILT_IN])}",
-        hint="give a file (.onnx, .skops), a transformers folder, a name on the hub with its "
-        f"owner, or {BUILT_IN}",
-    )
+    hint = "give a file (.onnx, .skops), a transformers folder, a name on the hub with its owner, "
+    hint += f"or {BUILT_IN}"
+    rule = f"does not exist{suggest_name(model, [BUILT_IN])}"
+    raise InputError("model", str(model), rule, hint=hint)
 
 
 def _open_skops(path: Path) -> Model:
@@ -330,13 +320,8 @@ def _choose_input(inputs: Sequence[Any], path: Path) -> Any:
     size = found.shape[0] if found.shape else None
     is_known = found.type in {*_FLOATS, "tensor(string)"}
     if others or not is_known or (isinstance(size, int) and size != 1):
-        described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in inputs)
-        raise InputError(
-            "model",
-            described,
-            "must be one input, numbers or text, of any batch size",
-            str(path),
-        )
+        rule = "must be one input, numbers or text, of any batch size"
+        raise InputError("model", _describe(inputs), rule, str(path))
     return found
 
 
@@ -346,14 +331,14 @@ def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
         tables = [one for one in tables if one.name.lower() in {"logits", "scores"}] or tables
     if len(tables) == 1:
         return tables[0]
-    described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
-    raise InputError(
-        "model",
-        described,
-        "must have one output that is a table of scores, with one column per class"
-        + (ZIPMAP_HINT if "seq(" in described else ""),
-        str(path),
-    )
+    described = _describe(outputs)
+    rule = "must have one output that is a table of scores, with one column per class"
+    hint = ZIPMAP_HINT if "seq(" in described else ""
+    raise InputError("model", described, rule + hint, str(path))
+
+
+def _describe(values: Sequence[Any]) -> str:
+    return ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in values)
 
 
 def _read_json(text: str) -> Any:

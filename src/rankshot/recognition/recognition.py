@@ -406,11 +406,8 @@ def _as_reference(known: ScoredInputs | None, settings: Settings, notes: list[st
         return None
     if len(known.scores) < LEAST_INPUTS:
         if settings.seen_loss is not None and settings.batch is not True:
-            # "None of these" gets half of the budget.
-            enough = ceil((1 + settings.none) / settings.seen_loss - 1)
             rule = f"is its number of inputs, and a budget needs at least {LEAST_INPUTS}"
-            hint = f"with fewer than {max(enough, LEAST_INPUTS)}, no new class can be predicted"
-            raise InputError("reference", len(known.scores), rule, hint=hint)
+            raise InputError("reference", len(known.scores), rule)
         n = format_count(len(known.scores), "input")
         notes.append(f"the reference of {n} is left out: {LEAST_INPUTS} or more are used")
         return None

@@ -38,6 +38,7 @@ from rankshot.zeroshot.files.score_tables import LOGITS, open_scores, write_scor
 from rankshot.zeroshot.joint_head import load_head
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 
@@ -76,8 +77,8 @@ class Run:
         The fitted head.
     notes : tuple of str
         Sentences that describe what was done, and why.
-    forecast : mapping or None
-        The accuracies that a rehearsal measured and predicted: each has a value and an interval.
+    predicted : Interval or None
+        The mean accuracy on the new classes that a rehearsal predicted.
     model : mapping
         What the model takes, its name, and its preprocessing.
     inputs : Path or None
@@ -106,7 +107,7 @@ class Run:
     settings: Settings
     head: Predictor
     notes: tuple[str, ...]
-    forecast: Mapping[str, Any] | None
+    predicted: Interval | None
     model: Mapping[str, Any]
     inputs: Path | None
     labelled: Mapping[str, str]
@@ -206,12 +207,7 @@ def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -
 
 def _describe(found: Any) -> dict[str, Any]:
     """What the manifest says, beside the files."""
-    forecast = None
-    if found.forecast is not None:
-        one = found.forecast
-        predicted = None if one.predicted is None else [*map(float, one.predicted)]
-        forecast = {"n_classes": len(one.classes), "accuracy": [*map(float, one.accuracy)]}
-        forecast["predicted"] = predicted
+    predicted = found.predicted
     return {
         "format": FORMAT,
         "version": __version__,
@@ -220,7 +216,7 @@ def _describe(found: Any) -> dict[str, Any]:
         "settings": found.settings.to_json(),
         "model": dict(found.inputs.about),
         "labelled": dict(found.labelled),
-        "forecast": forecast,
+        "predicted": None if predicted is None else [*map(float, predicted)],
         "notes": list(found.notes),
     }
 
@@ -273,20 +269,20 @@ def open_run(folder: str | Path) -> Run:
     }
     seen = tuple(about["seen"])
     rankings = read_rankings(folder / RANKINGS, seen)
-    predicted, head = read_predictions(folder / PREDICTIONS), load_head(folder / HEAD)
-    if [*predicted.targets] != head.classes_.tolist() or len(predicted) != len(scores):
+    found, head = read_predictions(folder / PREDICTIONS), load_head(folder / HEAD)
+    if [*found.targets] != head.classes_.tolist() or len(found) != len(scores):
         rule = "has other inputs or classes than the run"
         raise InputError("folder", str(folder / PREDICTIONS), rule, hint=AGAIN)
     return Run(
         folder,
         np.array(ids, object),
-        np.array(predicted.labels).astype(str),
-        np.asarray(predicted.proba),
+        found.labels.astype(str),
+        found.proba,
         Knowledge(rankings, pairs.get(REFERENCE), pairs.get(EXAMPLES), scores),
         Settings.from_json(about["settings"]),
         head,
         tuple(about["notes"]),
-        about["forecast"],
+        None if about["predicted"] is None else Interval(*about["predicted"]),
         about["model"],
         files.get("inputs"),
         about["labelled"],
@@ -297,18 +293,19 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError("folder", str(path.parent), "is not the folder of a run")
     try:
-        content = json.loads(path.read_bytes())
+        content: dict[str, Any] = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         content = {}
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
         rule = "is of another version" if str(found).startswith("rankshot run") else "is damaged"
         raise InputError("folder", str(path), rule, hint=AGAIN)
-    wanted = dict.fromkeys(("settings", "model", "files", "labelled"), dict)
-    for name, kind in {**wanted, "seen": list, "notes": list}.items():
+    wanted: dict[str, Any] = dict.fromkeys(("settings", "model", "files", "labelled"), dict)
+    wanted |= {"seen": list, "notes": list, "kind": str, "predicted": list | None}
+    for name, kind in wanted.items():
         if not isinstance(content.get(name), kind):
             raise InputError("folder", str(path), f"is damaged: {name!r} is missing", hint=AGAIN)
-    return {"forecast": None, "kind": "multiclass", **content}
+    return content
 
 
 def _read_labels(path: Path) -> NDArray[np.str_] | None:

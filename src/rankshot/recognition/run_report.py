@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot import pages
 from rankshot.core.errors import (
@@ -32,14 +31,12 @@ from rankshot.zeroshot.files.predictions import read_predictions, read_truth
 from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.joint_head import load_head
 from rankshot.zeroshot.linear_head import LinearHead
-from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
-from rankshot.zeroshot.suggestions import suggest
 
 TITLE = "Predictions of new classes"
 SHOWN = 5
-"""Pairs of classes, seen classes to collect inputs of, and inputs to label."""
+"""Pairs of classes, and seen classes to collect inputs of."""
 MOST_INPUTS = 2_000
 """Of more inputs, some are taken evenly: the examination takes a minute at most."""
 LEAST_COVERAGE = 0.5
@@ -94,12 +91,10 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
     rankings = only_new(known.rankings)
     used = rankings[np.isin(rankings.targets.astype(str), classes)]
     k = min(run.settings.k or used.n_items, used.n_items)
-    consensus = ProbabilisticRanking(k=k, posterior="consensus").fit(used.top(k)).consensus_
     # With seen classes among the predicted ones, the contributions are those of new classes only.
     is_new = isinstance(run.head, LinearHead)
 
     images, notes = _find_images(run, outcomes)
-    predicted = (run.forecast or {}).get("predicted")
     settings = [(key, str(value)) for key, value in run.model.items() if key != "takes"]
     return build_report(
         title,
@@ -108,9 +103,9 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
         scores=scores[rows] if is_new else None,
         images=images,
         rankings=used,
-        consensus=consensus,
+        consensus=_merge(used, k),
         n_places=k,
-        forecast=None if predicted is None else Interval(*predicted),
+        forecast=run.predicted,
         lead=LEAD,
         kind="new" if is_new else "seen and new",
         settings=(
@@ -201,9 +196,8 @@ def examine_run(folder: Path) -> tuple[list[str], list[Step]]:
     batch = run.knowledge.batch
     assert batch is not None  # noqa: S101 (a run always has scores)
     rows = np.linspace(0, len(batch) - 1, min(len(batch), MOST_INPUTS)).round().astype(int)
-    names, inputs = run.ids[rows].astype(str), batch[rows]
     again: list[object] = ["recognise", "INPUTS", "--folder", folder]
-    lines, steps = _examine_network(run, inputs, again)
+    lines, steps = _examine_network(run, batch[rows], again)
     new = only_new(run.knowledge.rankings)
     pairs = {*zip(new.sources, new.targets, strict=True)}
     ranked = Counter(sorted(source or "no source" for source, _ in pairs))
@@ -213,10 +207,11 @@ def examine_run(folder: Path) -> tuple[list[str], list[Step]]:
     if not new.rater_names:
         text = "answers from a language model: so far, all rankings come from tables"
         steps.append((text, ["rank", "--seen", "SEEN", "--new", "NAMES", "--prompts", "prompts"]))
-    alike = _find_alike(run)
+    k = min(MAX_PLACES, new.n_items)
+    alike = pages.find_similar_classes(_merge(new, k), k)[:SHOWN]
     lines.append("most similar new classes (distance; 0 = identical)")
     lines += [f"  {a} and {b}: {format_share(far)}" for a, b, far in alike] or ["  none"]
-    steps.append(_suggest_labels(run, names, inputs, [*alike[0][:2]] if alike else []))
+    steps.append(("labels for the inputs that the page shows first", ["review", folder]))
     more, lacking = _examine_reference(run)
     lines += more
     if lacking:
@@ -261,22 +256,10 @@ def _examine_network(run: Run, inputs: Scores, again: list[object]) -> tuple[lis
     return ["model", *(f"  {line}" for line in lines)], [(doubt, fix) for doubt in doubts]
 
 
-def _find_alike(run: Run) -> Sequence[tuple[Any, Any, float]]:
-    """Pairs of new classes whose rankings are most similar."""
-    new = only_new(run.knowledge.rankings)
-    k = min(MAX_PLACES, new.n_items)
-    method = ProbabilisticRanking(k=k, posterior="consensus").fit(new.top(k))
-    return pages.find_similar_classes(cast("Rankings", method.consensus_), k)[:SHOWN]
-
-
-def _suggest_labels(run: Run, names: NDArray[np.str_], inputs: Scores, alike: list[Any]) -> Step:
-    """Inputs whose labels would help: of the most similar classes, if there are enough."""
-    among, which = np.flatnonzero(np.isin(run.head.predict(inputs), alike)), " or ".join(alike)
-    if len(among) < SHOWN:
-        among, which = np.arange(len(names)), "any class"
-    chosen = quote_names(names[suggest(inputs, min(SHOWN, len(among)), among=among)].tolist())
-    text = f"labels for a few inputs, such as {chosen} ({which})"
-    return text, ["review", run.folder]
+def _merge(rankings: Rankings, k: int) -> Rankings:
+    """The consensus of the rankings of each new class."""
+    method = ProbabilisticRanking(k=k, posterior="consensus").fit(rankings.top(k))
+    return cast("Rankings", method.consensus_)
 
 
 def _examine_reference(run: Run) -> tuple[list[str], list[str]]:

@@ -19,7 +19,6 @@ from rankshot.jobs import (
     JobRun,
     Part,
     find_version,
-    list_outputs,
     map_files,
     require_outside,
     write_table,
@@ -31,16 +30,12 @@ from rankshot.recognition.scoring import (
     Classes,
     nothing_scored,
     prepare_model,
-    refuse_skipped,
     run_model,
 )
 from rankshot.zeroshot.files.score_tables import Block, require_score_file, write_score_table
 
 PART_INPUTS = 1000
-"""The number of inputs of a part, about."""
-MIN_PARTS, MIN_BATCHES = 8, 16
-"""Parts are shorter if there would be fewer of them, but have at least this many batches: the
-images of a part are decoded while the model computes, except those of its first batch."""
+"""The number of inputs of a part, or a few more: a part ends with a whole batch."""
 BLOCK_SCORES = 2**20
 """Scores and features that are collected before they are written."""
 SKIPPED = "_skipped.csv"
@@ -74,7 +69,7 @@ def write_scores(
         As for `rankshot.recognition.score`.
     output : str or Path
         One table (.csv, .parquet); what was skipped is then listed next to it, as in
-        ``scores.skipped.csv``. Or a folder of Parquet parts of up to about 1,000 inputs, which
+        ``scores.skipped.csv``. Or a folder of Parquet parts of about 1,000 inputs, which
         `classify` takes: what was skipped is listed in ``_skipped.csv`` in it.
     on_error : {"stop", "skip"}
         With ``"skip"``, inputs that cannot be read are skipped and listed, and parts that fail are
@@ -136,13 +131,8 @@ def write_scores(
         overwrite=overwrite or ready.fingerprint is None,
         on_error=on_error,
     )
-    skipped = [Skipped(*one) for one in run.skipped]
-    if on_error == "stop":
-        refuse_skipped(skipped)
     if not run.n_rows and not run.failed:
-        for path in list_outputs(target):
-            path.unlink()
-        raise nothing_scored(inputs, skipped)
+        raise nothing_scored(inputs, [Skipped(*one) for one in run.skipped])
     _write_skipped(target / SKIPPED, run)
     return run
 
@@ -164,10 +154,7 @@ def _write_skipped(path: Path, run: JobRun) -> None:
 
 def _divide(entries: Entries, batch_size: int) -> list[Part]:
     """Return entries as parts, with numbers as names; each begins with a batch."""
-    first = list(islice(entries, MIN_PARTS * PART_INPUTS))
-    wanted = min(PART_INPUTS, max(MIN_BATCHES * batch_size, -(-len(first) // MIN_PARTS)))
-    size = -(-wanted // batch_size) * batch_size
-    entries = chain(first, entries)
+    size = -(-PART_INPUTS // batch_size) * batch_size
     parts: list[Part] = []
     while group := list(islice(entries, size)):
         parts.append(_make_part(f"part-{len(parts):06d}", group))

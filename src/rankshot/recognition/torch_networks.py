@@ -25,11 +25,12 @@ from rankshot.recognition.inputs import (
     name_outputs,
 )
 
-KINDS: dict[str, Takes] = {
-    "ForImageClassification": "images",
-    "ForSequenceClassification": "texts",
+KINDS: dict[str, tuple[Takes, str]] = {
+    "ForImageClassification": ("images", "AutoImageProcessor"),
+    "ForSequenceClassification": ("texts", "AutoTokenizer"),
 }
-"""How the names of classifiers of transformers end, and what they take."""
+"""How the names of classifiers of transformers end, what they take, and what prepares it: scores
+depend on a tokenizer or an image processor as on the weights."""
 
 
 def open_torch(module: Any) -> Model:
@@ -139,43 +140,28 @@ def open_transformers(source: str | Path) -> Model:
     config = _load(library.AutoConfig, place)
     if getattr(config, "auto_map", None):
         raise InputError("model", place, "needs custom code (auto_map), which is not run; use ONNX")
-    takes = _find_input(config.architectures or [], place)
-    auto_class = (
-        library.AutoModelForImageClassification
-        if takes == "images"
-        else library.AutoModelForSequenceClassification
-    )
+    kind = _find_kind(config.architectures or [], place)
+    takes, tool = KINDS[kind]
     # Other files of weights are pickles.
-    network = _load(auto_class, place, use_safetensors=True).eval()
+    network = _load(getattr(library, f"AutoModel{kind}"), place, use_safetensors=True).eval()
     network = network.to("cuda" if torch.cuda.is_available() else "cpu")
-    return _wrap(network, _load_tool(takes, place), takes, place)
+    return _wrap(network, _load(getattr(library, tool), place), takes, place)
 
 
 def open_pipeline(pipeline: Any) -> Model:
     """Return a pipeline of transformers that classifies images or texts as a model."""
-    takes = _find_input([type(pipeline.model).__name__], "the pipeline")
+    takes, _ = KINDS[_find_kind([type(pipeline.model).__name__], "the pipeline")]
     tool = pipeline.tokenizer if takes == "texts" else pipeline.image_processor
     return _wrap(pipeline.model, tool, takes, type(pipeline).__name__)
 
 
-def _find_input(names: list[str], where: str) -> Takes:
-    """Return what a classifier of transformers takes, by the name of its class."""
-    for ending, takes in KINDS.items():
-        if any(name.endswith(ending) for name in names):
-            return takes
-    raise InputError(
-        "model",
-        " ".join(names),
-        "must be a transformers model for image or sequence classification",
-        where=where,
-    )
-
-
-def _load_tool(takes: Takes, place: str, **options: Any) -> Any:
-    """Return a tokenizer or an image processor: scores depend on it as on the weights."""
-    library = require_module("transformers", "transformers models", "transformers")
-    auto_class = library.AutoTokenizer if takes == "texts" else library.AutoImageProcessor
-    return _load(auto_class, place, **options)
+def _find_kind(names: list[str], where: str) -> str:
+    """The kind of a classifier of transformers, by the names of its class."""
+    for kind in KINDS:
+        if any(name.endswith(kind) for name in names):
+            return kind
+    rule = "must be a transformers model for image or sequence classification"
+    raise InputError("model", " ".join(names), rule, where)
 
 
 def _wrap(network: Any, tool: Any, takes: Takes, name: str) -> Model:
