@@ -39,13 +39,9 @@ def as_rankings(
     """
     if isinstance(rankings, Mapping):
         if items is None:
-            raise InputError(
-                "rankings",
-                NO_VALUE,
-                "do not name the columns of the scores",
-                hint="use Rankings.from_orders(..., items=...), or pass a reference or examples as "
-                "Scores",
-            )
+            hint = "use Rankings.from_orders(..., items=...), or a reference or examples in Scores"
+            rule = "do not name the columns of the scores"
+            raise InputError("rankings", NO_VALUE, rule, hint=hint)
         if raters is not None and not isinstance(raters, str):
             # One list of each rater for each class.
             raters = [*raters] * len(rankings)
@@ -56,11 +52,8 @@ def as_rankings(
     if isinstance(rankings, str | Path) or as_frame(rankings) is not None:
         rankings = read_rankings(rankings)
     if not isinstance(rankings, Rankings):
-        rule, hint = (
-            "must be Rankings, a dict of lists, or a file",
-            "a Similarity has to_rankings()",
-        )
-        raise InputError("rankings", rankings, rule, hint=hint)
+        rule = "must be Rankings, a dict of lists, or a file"
+        raise InputError("rankings", rankings, rule, hint="a Similarity has to_rankings()")
     named = _require_targets(rankings)
     # The same classes keep the order that the rankings give them: plain arrays have it as well.
     is_same = items is None or {*items} == {*named.items}
@@ -71,12 +64,8 @@ def only_new(rankings: Rankings) -> Rankings:
     """The rankings whose targets are not items: those of the new classes."""
     is_new = np.array([name not in rankings.items for name in rankings.targets], bool)
     if not is_new.any():
-        raise InputError(
-            "rankings",
-            NO_VALUE,
-            "are of seen classes only",
-            hint=f"they are of {quote_names(dict.fromkeys(rankings.targets), 4)}",
-        )
+        hint = f"they are of {quote_names(dict.fromkeys(rankings.targets), 4)}"
+        raise InputError("rankings", NO_VALUE, "are of seen classes only", hint=hint)
     return rankings[is_new]
 
 
@@ -84,13 +73,8 @@ def _require_targets(rankings: Rankings) -> Rankings:
     """The rankings with a weight above 0 that prefer an item; each must have a target."""
     nameless = np.flatnonzero([target is None for target in rankings.targets])
     if nameless.size:
-        raise InputError(
-            "rankings",
-            NO_VALUE,
-            "must have a target",
-            where=f"ranking {nameless[0]}",
-            hint='name it with targets=, or with "target" in a file',
-        )
+        where, hint = f"ranking {nameless[0]}", 'name it with targets=, or "target" in a file'
+        raise InputError("rankings", NO_VALUE, "must have a target", where, hint)
     weighted = rankings[rankings.weights > 0]
     if len(weighted) == 0:
         raise InputError("rankings", NO_VALUE, "are missing, or all have weight 0")
@@ -98,12 +82,8 @@ def _require_targets(rankings: Rankings) -> Rankings:
     n_places = weighted.places[weighted.starts[1:] - 1] + 1
     used = weighted[(n_places > 1) | ~weighted.is_subset]
     if lost := sorted(set(weighted.target_names) - set(used.target_names)):
-        raise InputError(
-            "rankings",
-            lost[0],
-            "has no ranking that orders seen classes",
-            hint="each lists a single one, or ties all that it lists",
-        )
+        hint = "each lists a single one, or ties all that it lists"
+        raise InputError("rankings", lost[0], "has no ranking that orders seen classes", hint=hint)
     return used
 
 
@@ -247,11 +227,8 @@ def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> 
         require_number(f"source_weights[{source!r}]", weight, least=0, below=np.inf)
     found = {source: float(weights.get(source, 0.0)) for source in source_names(rankings)}
     if not any(found.values()):
-        wanted = [source for source, weight in weights.items() if weight > 0]
-        raise InputError(
-            "source_weights",
-            wanted[0] if wanted else NO_VALUE,
-            "must name a source of the rankings with a weight above 0",
-            hint=f"these are by {quote_names(source or 'no source' for source in found)}",
-        )
+        wanted = next((source for source, weight in weights.items() if weight > 0), NO_VALUE)
+        rule = "must name a source of the rankings with a weight above 0"
+        hint = f"these are by {quote_names(source or 'no source' for source in found)}"
+        raise InputError("source_weights", wanted, rule, hint=hint)
     return found

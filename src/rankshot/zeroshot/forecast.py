@@ -27,7 +27,6 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from rankshot.core.errors import format_count, format_share
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.class_rankings import require_source_weights, weigh_sources
 from rankshot.zeroshot.metrics import Interval, class_interval
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
@@ -176,18 +175,10 @@ class Forecast:
         WordNet and word vectors. Such tables rank some kinds of classes well and others badly: on
         held-out seen classes, the coverage of the intervals was below their nominal level.
         """
-        settings, targets = self.chosen.settings, self.rankings.targets.astype(str)
-        if not self.new.size:
-            return None
-        new = self.rankings[np.isin(targets, self.new)]
-        weights = require_source_weights(settings.source_weights or {}, new)
-        if not weigh_sources(new, weights).rater_names:
+        if not self.new.size or not (head := self._fit(self.new)).rankings_.rater_names:
             return None
         names = np.concatenate([self.classes, self.new])
-        used = self.reference if settings.use_reference else None
-        head = settings.make_estimator().fit(new, reference=used)
-        every = self.rankings[np.isin(targets, names)]
-        both = settings.make_estimator().fit(every, reference=used)
+        both = self._fit(names)
         order = np.searchsorted(both.classes_, names)
         return predict_mean_accuracy(
             np.array([self.strengths[name] for name in self.classes]),
@@ -195,6 +186,13 @@ class Forecast:
             correlate_classes(head, self.reference),
             self._predict_by_confidence(head),
         )
+
+    def _fit(self, names: Labels) -> WeightedMean:
+        """A head for these classes by the chosen settings, before they were calibrated."""
+        settings, targets = self.chosen.settings, self.rankings.targets.astype(str)
+        reference = self.reference if settings.use_reference else None
+        some = self.rankings[np.isin(targets, names)]
+        return settings.make_estimator().fit(some, reference=reference)
 
     def _predict_by_confidence(self, head: WeightedMean) -> tuple[float, float] | None:
         """The accuracy as far as the confidence on the batch tells, and its standard error."""

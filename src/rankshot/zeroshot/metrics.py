@@ -8,6 +8,7 @@ never matters.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
@@ -219,7 +220,8 @@ def reliability(
     return Reliability(edges, confidence, share, count)
 
 
-class Reliability(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Reliability:
     """A reliability diagram: confidence and accuracy in bins of confidence; see `reliability`.
 
     Attributes

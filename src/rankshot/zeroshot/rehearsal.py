@@ -22,7 +22,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.forecast import Forecast, Trial, correlate_classes, find_strengths
-from rankshot.zeroshot.metrics import class_weights, reliability
+from rankshot.zeroshot.metrics import class_weights, per_class_accuracy, reliability
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, WeightedMean
@@ -61,26 +61,27 @@ def rehearse(
     folds = make_folds(rankings, scores, labels, n_folds) if folds is None else folds
     trials, chosen = _choose_settings(settings, folds, _read_grid(grid))
     strengths: dict[str, float] = {}
-    confidence: dict[str, float] = {}
-    tables: list[tuple[Labels, Labels, Floats]] = []
+    confidence, tables = 0.0, []
     for fold in folds:
         head = fold.fit(chosen.settings)
         values = np.asarray(head.decision_function(fold.new), np.float64)
-        tables.append((fold.labels, head.classes_, values))
-        largest = softmax(values / head.head_.temperature, axis=1).max(axis=1)
-        confidence |= _mean_by_class(fold.labels, largest)
+        weights = class_weights(fold.labels)
+        tables.append((values, np.searchsorted(head.classes_, fold.labels), weights))
+        confidence += float(weights @ softmax(values / head.head_.temperature, axis=1).max(axis=1))
         # Without a reference, correlations are those over the inputs themselves.
         others = fold.reference if len(fold.reference) > 1 else fold.new
         accuracies = np.array([chosen.by_class[name] for name in head.classes_])
         found = find_strengths(accuracies, correlate_classes(head, others))
         strengths |= dict(zip(head.classes_.tolist(), found.tolist(), strict=True))
-    temperature = fit_temperature(
-        [
-            (values, np.searchsorted(classes, labels), class_weights(labels))
-            for labels, classes, values in tables
-        ],
-        TEMPERATURES,
-    )
+    temperature = fit_temperature(tables, TEMPERATURES)
+
+    def calibration_error(temperature: float) -> float:
+        diagrams = [
+            reliability(codes, softmax(values / temperature, axis=1), range(values.shape[1]))
+            for values, codes, _ in tables
+        ]
+        return float(np.mean([diagram.expected_calibration_error for diagram in diagrams]))
+
     return Forecast(
         rankings,
         scores,
@@ -89,22 +90,10 @@ def rehearse(
         replace(chosen.settings, temperature=temperature),
         trials,
         chosen,
-        (_calibration_error(tables, 1.0), _calibration_error(tables, temperature)),
+        (calibration_error(1.0), calibration_error(temperature)),
         strengths,
-        float(np.mean([*confidence.values()])),
+        confidence / len(strengths),
     )
-
-
-def _mean_by_class(labels: Labels, values: NDArray[Any]) -> dict[str, float]:
-    return {str(name): float(values[labels == name].mean()) for name in np.unique(labels)}
-
-
-def _calibration_error(tables: list[tuple[Labels, Labels, Floats]], temperature: float) -> float:
-    diagrams = [
-        reliability(labels, softmax(values / temperature, axis=1), classes)
-        for labels, classes, values in tables
-    ]
-    return float(np.mean([diagram.expected_calibration_error for diagram in diagrams]))
 
 
 # ---- Trials: what is tried, and what is chosen
@@ -143,8 +132,7 @@ def _choose_settings(
                 return trial
         by_class: dict[str, float] = {}
         for fold in folds:
-            correct = fold.fit(settings).predict(fold.new) == fold.labels
-            by_class |= _mean_by_class(fold.labels, correct)
+            by_class |= per_class_accuracy(fold.labels, fold.fit(settings).predict(fold.new))
         trials.append(Trial(what, settings, dict(sorted(by_class.items()))))
         return trials[-1]
 
@@ -211,14 +199,10 @@ def require_rehearsed(rankings: Rankings, labels: Labels) -> Rankings:
     known = np.isin(rankings.targets.astype(str), labels)
     ranked = sorted(set(rankings.targets[known]))
     if len(ranked) < LEAST_CLASSES:
-        raise InputError(
-            "rankings",
-            len(ranked),
-            f"must be of at least {LEAST_CLASSES} seen classes with labelled inputs, for a "
-            "rehearsal",
-            hint=f"they are of {quote_names(rankings.target_names, 4)}, the inputs of "
-            f"{quote_names(np.unique(labels).tolist(), 4)}; 20 classes are better",
-        )
+        rule = f"must be of at least {LEAST_CLASSES} seen classes with labelled inputs"
+        theirs = quote_names(np.unique(labels).tolist(), 4)
+        hint = f"they are of {quote_names(rankings.target_names, 4)}, the inputs of {theirs}"
+        raise InputError("rankings", len(ranked), rule, hint=hint)
     return rankings[known]
 
 
@@ -245,12 +229,8 @@ def hold_out(scores: Scores, labels: Labels, rankings: Rankings, group: tuple[st
     about = rankings[np.isin(rankings.targets.astype(str), group)]
     about = restrict_items(about, [name for name in about.items if name in {*left.items}])
     if missing := sorted({*group} - {*about.target_names}):
-        raise InputError(
-            "rankings",
-            missing[0],
-            "lists no seen class that is left",
-            hint=f"held out together: {quote_names(group)}",
-        )
+        hint = f"held out together: {quote_names(group)}"
+        raise InputError("rankings", missing[0], "lists no seen class that is left", hint=hint)
     return Fold(about.change_items(left.items), reference, left[is_new], labels[is_new])
 
 

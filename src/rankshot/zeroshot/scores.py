@@ -241,28 +241,15 @@ class Scores:
         if items == self.items:
             return self
         names = as_names(items)
-        wanted = {*names}
-        if extra := [name for name in self.items if name not in wanted]:
-            raise InputError(
-                "scores",
-                extra[0],
-                "is not one of the seen classes that the rankings or the head have"
-                f"{suggest_name(extra[0], names)}",
-                hint=f"columns without rankings of them: {quote_names(extra)}",
-            )
+        rule = "is not one of the seen classes that the rankings or the head have"
+        _require_among(self.items, names, "scores", rule)
         return self.select(names)
 
     def select(self, items: Iterable[object]) -> Scores:
         """The scores of some classes only, in the order of ``items``."""
         names = as_names(items)
+        _require_among(names, self.items, "scores", "is not one of their classes")
         code = {name: i for i, name in enumerate(self.items)}
-        if missing := [name for name in names if name not in code]:
-            raise InputError(
-                "scores",
-                missing[0],
-                f"is not one of their classes{suggest_name(missing[0], self.items)}",
-                hint=f"there are no scores for {quote_names(missing)}",
-            )
         index = np.array([code[name] for name in names])
         signs: Array = np.ones(1, np.float32)
         if self.kind == "one-vs-one":
@@ -277,12 +264,17 @@ class Scores:
     def evidence_of(self, classes: Sequence[str]) -> Array:
         """Another model's scores of some new ``classes``, with one column for each."""
         items = () if self.evidence is None else self.evidence.items
-        missing = [name for name in classes if name not in items]
-        if self.evidence is None or missing:
-            hint = "pass Scores(values, items, evidence=...), as the head was fitted to it"
-            rule = f"has no column{suggest_name(missing[0], items)}"
-            raise InputError("evidence", missing[0], rule, hint=hint)
-        return self.evidence.select(classes).values
+        rule = "has no column in Scores(values, items, evidence=...)"
+        _require_among(classes, items, "evidence", rule)
+        return None if self.evidence is None else self.evidence.select(classes).values
+
+
+def _require_among(names: Iterable[str], known: Sequence[str], parameter: str, rule: str) -> None:
+    """Raise for the first of the names that is not known, and list all others."""
+    known_names = {*known}
+    if others := [name for name in names if name not in known_names]:
+        hint = f"so are {quote_names(others[1:])}" if len(others) > 1 else ""
+        raise InputError(parameter, others[0], f"{rule}{suggest_name(others[0], known)}", hint=hint)
 
 
 def require_probabilities(
@@ -299,15 +291,9 @@ def require_probabilities(
     total = p.sum(axis=1, dtype=np.float64)
     if (off := np.abs(total - 1) > SUM_TOLERANCE).any():
         row = int(np.argmax(off))
-        raise InputError(
-            "probabilities",
-            round(float(total[row]), 3),
-            "must add up to one",
-            where=where(row),
-            hint="if they were rounded, write more digits; if some classes were left out, divide "
-            "each row by its sum; if each class has its own binary classifier, they are "
-            "one-vs-rest",
-        )
+        hint = "divide each row by its sum; with a binary classifier per class, use one-vs-rest"
+        value = round(float(total[row]), 3)
+        raise InputError("probabilities", value, "must add up to one", where(row), hint)
 
 
 def warn_of_probabilities(scores: Scores) -> None:
@@ -343,9 +329,8 @@ def require_columns(shape: tuple[int, ...], n_items: int, kind: Kind) -> None:
     """Raise unless a table of this shape may have the scores of ``n_items`` classes."""
     wanted = n_columns(n_items, kind)
     if len(shape) != 2 or shape[1] != wanted:
-        raise InputError(
-            "scores", shape, f"must be a table of {wanted} columns: {kind}, {n_items} classes"
-        )
+        rule = f"must be a table of {wanted} columns: {kind}, {n_items} classes"
+        raise InputError("scores", shape, rule)
 
 
 def name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
@@ -368,9 +353,8 @@ def as_floats(values: ArrayLike | Array) -> Array:
         return table.astype(np.float32 if single else np.float64, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:
         # A tensor that requires a gradient, or is on a GPU, raises RuntimeError.
-        raise InputError(
-            "scores", NO_VALUE, "must be a table of numbers", hint=str(error)
-        ) from None
+        rule = "must be a table of numbers"
+        raise InputError("scores", NO_VALUE, rule, hint=str(error)) from None
 
 
 def _as_features(features: Array, n: int) -> Array:
@@ -383,9 +367,8 @@ def _as_features(features: Array, n: int) -> Array:
         if not np.isfinite(values).all():
             raise InputError("features", NO_VALUE, "must be finite numbers")
     if features.ndim != 2 or features.shape[0] != n:
-        raise InputError(
-            "features", tuple(features.shape), f"must have one row for each of {n} inputs"
-        )
+        rule = f"must have one row for each of {n} inputs"
+        raise InputError("features", tuple(features.shape), rule)
     return features
 
 
@@ -394,18 +377,13 @@ def _as_evidence(evidence: object, n: int) -> Scores | None:
     if evidence is None:
         return None
     if not isinstance(evidence, Scores):
-        frame = as_frame(evidence)
-        if frame is None:
-            raise InputError(
-                "evidence",
-                evidence,
-                "must name its classes: Scores(values, classes) or a data frame",
-            )
+        if (frame := as_frame(evidence)) is None:
+            rule = "must name its classes: Scores(values, classes) or a data frame"
+            raise InputError("evidence", evidence, rule)
         evidence = Scores(frame_to_matrix(frame), frame.columns)
-    table: Scores = evidence
-    if len(table) != n:
-        raise InputError("evidence", len(table), f"must have one row for each of {n} inputs")
-    return table
+    if len(evidence) != n:
+        raise InputError("evidence", len(evidence), f"must have one row for each of {n} inputs")
+    return evidence
 
 
 def log_probabilities(p: Array, kind: Kind, xp: Library) -> Array:

@@ -341,18 +341,16 @@ class WeightedMean(Predictor, BaseEstimator):
             name: [self.head_.seen[i] for i in places if row[i] != 0]
             for name, places, row in zip(self.head_.classes, order, self.weights_, strict=True)
         }
-        facts: dict[str, Any] = {
+        facts = {
             "head": repr(self),
             "rankings": len(self.rankings_),
             "source_weights": self.source_weights_,
             "listed": listed,
+            "reference": None if table is None else len(table),
+            "examples": n_examples or None,
+            "evidence_weight": self.evidence_weight_,
         }
-        if table is not None:
-            facts["reference"] = len(table)
-        if n_examples:
-            facts["examples"] = n_examples
-        if self.evidence_weight_ is not None:
-            facts["evidence_weight"] = self.evidence_weight_
+        facts = {name: value for name, value in facts.items() if value is not None}
         self.head_ = self.head_.with_about(**facts)
 
     # ---- Predictions, by the head
@@ -381,12 +379,8 @@ def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Score
     """The scores of a reference, of enough inputs, in main memory."""
     table = as_scores(reference, items)
     if len(table) < LEAST_INPUTS:
-        raise InputError(
-            "reference",
-            len(table),
-            f"must have at least {LEAST_INPUTS} inputs",
-            hint="several hundred are better",
-        )
+        rule, hint = f"must have at least {LEAST_INPUTS} inputs", "several hundred are better"
+        raise InputError("reference", len(table), rule, hint=hint)
     columns = np.ascontiguousarray(to_numpy(table.columns))
     return Scores.from_validated(columns, table.items, table.kind, table.features, table.evidence)
 

@@ -253,8 +253,6 @@ def open_scores(
 def _list_parts(path: Path) -> list[Path]:
     """File, or the parts of a dataset in a folder, sorted by name."""
     if not path.is_dir():
-        if path.suffix not in TABLE_ENDINGS and not path.exists():
-            raise InputError("path", NO_VALUE, "does not exist", where=str(path))
         require_ending(path, TABLE_ENDINGS)
         return [path]
     names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))

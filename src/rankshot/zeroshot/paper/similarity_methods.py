@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rankshot.core.errors import InputError, quote_names
+from rankshot.core.errors import InputError
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.paper.ranking_methods import Method
@@ -21,13 +21,8 @@ class _SimilarityMethod(Method):
         if not isinstance(similarity, Similarity):
             raise InputError("similarity", similarity, "must be a Similarity")
         if similarity.unknown_targets:
-            raise InputError(
-                "similarity",
-                similarity.unknown_targets[0],
-                "has no similarities",
-                where=similarity.source,
-                hint="leave it out with similarity.select(targets, items)",
-            )
+            name, hint = similarity.unknown_targets[0], "leave it out with similarity.select"
+            raise InputError("similarity", name, "has no similarities", similarity.source, hint)
         self.items_ = similarity.items
         self.classes_ = np.array(sorted(similarity.targets))
         return similarity.select(self.classes_.tolist(), self.items_).values
@@ -189,12 +184,8 @@ class ConSE(_SimilarityMethod):
         require_whole_number("n_classes", self.n_classes)
         self._has_vector = ~np.isnan(values).any(axis=0)
         if not self._has_vector.any():
-            raise InputError(
-                "similarity",
-                similarity.source,
-                "compares no seen class with all new classes",
-                hint=f"each of {quote_names(self.items_)} lacks one",
-            )
+            rule = "compares no seen class with all new classes"
+            raise InputError("similarity", similarity.source, rule)
         self._cosines = values[:, self._has_vector]
         return self
 
