@@ -170,6 +170,15 @@ def test_an_item_with_few_votes_is_listed_apart_and_changes_no_other(plain):
         rs.leaderboard(plain, min_votes=1000)
 
 
+def test_votes_of_weight_zero_do_not_count(plain):
+    weights = np.repeat([0.0, 1.0], [100, 300])
+    raters = np.array([f"p{i // 25}" for i in range(400)], object)
+    board = rs.leaderboard(replace(plain, weights=weights, raters=raters))
+    wanted = rs.leaderboard(replace(plain[100:], raters=raters[100:]))
+    assert repr(board) == repr(wanted)
+    assert board.n_raters == 12
+
+
 def test_items_that_nothing_compares_are_warned_of():
     pairs = [["a", "b"], ["b", "a"], ["c", "d"], ["d", "c"]]
     votes = rs.Rankings.from_orders(pairs, kind="subset", weights=[20, 20, 20, 10])

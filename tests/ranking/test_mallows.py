@@ -8,6 +8,7 @@ from brute import mallows
 import rankshot as rs
 from rankshot.ranking import mallows_log_normalizer
 from rankshot.ranking.models.mallows import MallowsStatistics, mean_passed
+from refusals import refuses
 
 CENTER = ("c", "a", "e", "b", "d")
 ITEMS = list("abcde")
@@ -74,6 +75,15 @@ def test_the_spread_maximises_the_likelihood_with_ties(random_rankings, rng, k):
     assert model.spread_ > 0
     for other in (model.spread_ * 0.999, model.spread_ * 1.001, 0.0, 5.0):
         assert value(other) < best
+
+
+def test_rankings_that_contradict_each_other_have_the_spread_zero():
+    model = rs.Mallows().fit(rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[3, 3]))
+    assert model.spread_ == 0
+    assert model.log_likelihood_ == pytest.approx(6 * np.log(0.5))
+    for k in (-1, [1, 3]):
+        with refuses("k"):
+            mallows_log_normalizer(1.0, 2, k)
 
 
 def test_rankings_that_all_agree_have_an_infinite_spread():

@@ -190,9 +190,20 @@ def test_by_default_em_goes_on_until_little_is_gained(votes):
     found = rs.RankingMixture(n_starts=1, random_state=1).fit(votes)
     best = rs.RankingMixture(n_starts=1, random_state=1, tol=1e-8).fit(votes)
     assert found.log_likelihood_ == pytest.approx(best.log_likelihood_, abs=0.01)
-    assert found.bic_ == pytest.approx(
-        -2 * found.log_likelihood_ + found.n_parameters_ * np.log(found.n_raters_)
-    )
+    # Three worths for each of two groups, and a share.
+    assert found.n_parameters_ == 7
+    assert found.bic_ == pytest.approx(-2 * found.log_likelihood_ + 7 * np.log(400))
+    with pytest.warns(UserWarning, match="converge"):
+        hasty = rs.RankingMixture(n_starts=1, random_state=1, max_iter=1).fit(votes)
+    assert hasty.n_iter_ == len(hasty.history_) == 1
+
+
+def test_two_groups_of_equal_rankings_are_one_model():
+    alike = rs.Rankings.from_orders([ABCD] * 3, raters=list("xyz"))
+    mixture = rs.RankingMixture(rs.PlackettLuce(regularization=1), random_state=0).fit(alike)
+    one = rs.PlackettLuce(regularization=1).fit(alike)
+    assert mixture.models_[0].mode_ == mixture.models_[1].mode_ == one.mode_
+    assert mixture.predict_proba(alike[:1])[0] == pytest.approx(mixture.weights_)
 
 
 def test_rankings_of_several_targets_are_merged_and_warned_of_once(votes):

@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
-from rankshot.core.errors import (
-    InputError,
-    RankshotError,
-    format_count,
-    suggest_name,
-)
+from rankshot.core.errors import InputError, format_count, suggest_name
 from rankshot.core.tables import make_frame
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.leaderboards.evidence import (
@@ -356,9 +351,7 @@ class Leaderboard:
         [('b', 'c')]
         """
         require_whole_number("n", n)
-        if len(self) < 2:
-            raise RankshotError("there is only one item, so there is no pair to vote on")
-        chosen = choose_pairs(self.log_worths, self.covariance, n)
+        chosen = choose_pairs(self.log_worths, self.covariance, n if len(self) > 1 else 0)
         return [(self.items[i], self.items[j]) for i, j in chosen]
 
     def votes_needed(self, width: float) -> int:

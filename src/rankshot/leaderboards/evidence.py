@@ -219,15 +219,12 @@ class ScoreTests:
             found = self.test(item, other, difference)
             return float(looks.log_p(found.z, found.error)) - float(np.log1p(-level))
 
-        reach = 1.0
-        while excess(estimate + side * reach) > 0:
-            reach *= 2
-            if reach > FARTHEST:
+        near, far = estimate, estimate + side
+        while excess(far) > 0:
+            near, far = far, far + 2 * (far - near)
+            if abs(far - estimate) > FARTHEST:
                 return side * float("inf")
-        ends = estimate + side * reach / 2, estimate + side * reach
-        if reach == 1:
-            ends = estimate, estimate + side
-        return float(brentq(excess, *ends, xtol=0.005)) if excess(ends[0]) > 0 else ends[0]
+        return float(brentq(excess, near, far, xtol=0.005)) if excess(near) > 0 else near
 
 
 def _sum_units(slopes: Floats, units: Units) -> tuple[float, float]:
@@ -237,8 +234,6 @@ def _sum_units(slopes: Floats, units: Units) -> tuple[float, float]:
     copies = units.copies
     sums = np.bincount(units.unit, single, copies.size) / np.sqrt(copies)
     h = np.bincount(units.unit, single**2, copies.size) / copies
-    if not h.any():
-        return 0.0, 1.0
     share = np.minimum(h / (copies @ h), 1 - 1e-6)
     centred = sums - float(copies @ sums) * share
     return float(copies @ (centred**2 / (1 - share))), 1 / float(copies @ share**2) - 1

@@ -53,9 +53,9 @@ def adjacent_search(W: Floats) -> Items:
     order = np.arange(len(W))
     excess = W.T - W
     for _ in range(MAX_SWAPS):
-        gain = excess[order[:-1], order[1:]]
-        best = int(np.argmax(gain)) if gain.size else 0
-        if not gain.size or gain[best] <= LEAST_GAIN * excess.max():
+        gain = np.append(excess[order[:-1], order[1:]], 0.0)
+        best = int(np.argmax(gain))
+        if gain[best] <= LEAST_GAIN * excess.max():
             break
         order[best], order[best + 1] = order[best + 1], order[best]
     return order
