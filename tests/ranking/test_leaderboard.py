@@ -145,7 +145,7 @@ def test_ties_are_one_choice():
         rs.leaderboard(votes, rs.Mallows())
 
 
-# ---- Thin, one-sided and nearly equal items
+# ---- Thin and one-sided items
 
 
 @pytest.fixture

@@ -221,14 +221,13 @@ def _fit(
         votes = votes.select(has_order)
     items, w = votes.rankings.items, votes.rankings.weights
     rows, number, found = _fit_model(votes, model, ties, described)
-    told: list[str] = [_describe_names(items)]
-    described = "; ".join(filter(None, (described, found.endless)))
-    told.append(
-        f"some items always won, always lost or were not compared ({described}). Their ratings are "
-        "not finite without the penalty of the model; which items are better and their ranks hold"
-        if described
-        else ""
-    )
+    told: list[str] = []
+    if described := "; ".join(filter(None, (described, found.endless))):
+        told.append(
+            f"some items always won, always lost or were not compared ({described}). Their ratings "
+            "are not finite without the penalty of the model; which items are better and their "
+            "ranks hold"
+        )
     is_half = ties == "half" and bool(tied.any())
     tail = (1 - settings["level"]) / 2
     inverse = find_covariance(
@@ -396,15 +395,4 @@ def _describe_raters(rater: NDArray[np.int64], n_raters: int) -> str:
             f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they are treated as "
             "those of other raters. If each is by a different person, give each its own rater"
         )
-    return ""
-
-
-def _describe_names(items: tuple[str, ...]) -> str:
-    """Describe names that differ only in case, blanks or signs between words."""
-    alike: dict[str, list[str]] = {}
-    for item in items:
-        alike.setdefault(" ".join(item.replace("_", " ").split()).casefold(), []).append(item)
-    if several := [names for names in alike.values() if len(names) > 1]:
-        text = "; ".join(" and ".join(map(repr, names)) for names in several[:3])
-        return f"some names are nearly equal, but are treated as different items: {text}"
     return ""

@@ -125,12 +125,11 @@ def agreement(rankings: Rankings, *, n_resamples: int = 1999, random_state: Seed
 class _Units(NamedTuple):
     """Raters: the places of items less the mean, and which items they compared.
 
-    ``unit`` is the number of the rater of each ranking. ``one_set`` tells who compared the same
+    ``one_set`` tells who compared the same
     items in every ranking.
     """
 
     rankings: Rankings
-    unit: Ints
     deviations: Floats
     compared: NDArray[np.bool_]
     one_set: NDArray[np.bool_]
@@ -181,4 +180,4 @@ def _find_units(rankings: Rankings) -> _Units:
     compared[unit[~rankings.is_subset]] = True
     one_set = np.ones(n, bool)
     one_set[unit[rankings.n_compared < compared.sum(axis=1)[unit]]] = False
-    return _Units(rankings, unit, table, compared, one_set)
+    return _Units(rankings, table, compared, one_set)

@@ -299,7 +299,7 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
     """
     entry_rank = rank[rankings.codes]
     gone = np.empty(rankings.codes.size, np.int64)
-    longest, has_ties = int(rankings.n_listed.max(initial=1)), rankings.has_ties
+    longest = int(rankings.n_listed.max(initial=1))
     for rows in row_blocks(len(rankings), longest):
         block = rankings[rows]
         ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
@@ -312,10 +312,7 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
         places[place, column] = block.places
         counts = np.zeros((longest, len(block)), np.int64)
         for q in range(longest):
-            if has_ties:
-                counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
-            else:
-                counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)
+            counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
         gone[ends] = counts[place, column]
     return np.asarray(entry_rank - gone)
 

@@ -86,18 +86,13 @@ def build_stages(
     C = block.n_items
     counts = np.ones(C, np.int64) if counts is None else counts
     has_rest = ~block.is_subset & (block.n_listed < C)
-    # Only tied items that are listed, and items that no ranking lists, can be alike.
-    is_strict = not block.has_ties and bool(np.all(counts[block.codes] == 1))
     if complete:
         has_rest[:] = False
         table = completed_orders(block)
     else:
         # A tie at the end of a list is followed by one more row, for the rest.
-        table = listed_orders(block, spare=int(not is_strict and has_rest.any()))
+        table = listed_orders(block, spare=int(has_rest.any()))
     order = np.ascontiguousarray(table.T, dtype=np.intp)
-    if is_strict:
-        chosen = np.arange(len(order))[:, None] < np.minimum(block.lengths, block.n_compared - 1)
-        return Stages(order, chosen, has_rest, [], np.zeros(len(block)))
     begin, width, column, _ = block.groups
     first = block.starts[column] + begin
     n_before = np.append(0, np.cumsum(counts[block.codes]))
@@ -169,9 +164,7 @@ def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Float
     return result
 
 
-def _split_by_rest(
-    rankings: Rankings, theta: Floats
-) -> Iterator[tuple[NDArray[np.intp] | slice, bool]]:
+def _split_by_rest(rankings: Rankings, theta: Floats) -> Iterator[tuple[NDArray[np.intp], bool]]:
     """Split rankings by width; those that leave too little worth out are laid out completely."""
     worths = softmax(theta)
     listed = np.bincount(rankings.entry_rows, worths[rankings.codes], minlength=len(rankings))
@@ -182,18 +175,13 @@ def _split_by_rest(
 
 def split_by_width(
     widths: NDArray[np.int64], n_classes: int, cells: int = BLOCK_CELLS
-) -> Iterator[tuple[NDArray[np.intp] | slice, bool]]:
+) -> Iterator[tuple[NDArray[np.intp], bool]]:
     """Split rankings into blocks of similar widths, and say which are laid out completely.
 
     These are the rankings that list a large part of the classes: a complete layout needs no
     corrections for the rest, and little more room.
     """
     complete = LISTED_PART * n_classes <= widths
-    if complete.all() or np.all(widths == widths[0]):
-        # Slices are not copied.
-        width = n_classes if complete[0] else int(widths[0])
-        yield from ((rows, bool(complete[0])) for rows in row_blocks(widths.size, width, cells))
-        return
     full = np.flatnonzero(complete)
     yield from ((full[rows], True) for rows in row_blocks(full.size, n_classes, cells))
     short = np.flatnonzero(~complete)
@@ -346,7 +334,7 @@ def find_gradients(rankings: Rankings, theta: Floats) -> csr_array:
     widths = np.where(rankings.is_subset, rankings.n_listed, theta.size)
     split = list(split_by_width(widths, theta.size))
     parts = [Block(plain[rows], counts, complete).gradients(theta) for rows, complete in split]
-    order = np.concatenate([np.arange(len(rankings))[rows] for rows, _ in split])
+    order = np.concatenate([rows for rows, _ in split])
     return vstack(parts, format="csr")[np.argsort(order)]
 
 
