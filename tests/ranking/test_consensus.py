@@ -204,7 +204,7 @@ def test_the_relaxation_and_dynamic_programming_agree(rng, monkeypatch):
 
 def test_pairs_that_were_never_compared_are_counted():
     votes = rs.Rankings.from_pairs(["a", "b", "c"], ["b", "c", "d"], ties=[False, True, False])
-    with pytest.warns(UserWarning, match="3 of 6 pairs of items were never compared"):
+    with pytest.warns(UserWarning, match="3 of 6"):
         rs.kemeny(votes)
     (summary,) = rs.ranking.summarize(votes, "kemeny", None)
     assert summary.n_open_pairs == 3

@@ -27,18 +27,6 @@ def test_the_claims_of_boards_hold(design):
 
 
 @pytest.mark.slow
-def test_intervals_that_ignore_raters_do_not_cover():
-    shares = []
-    for seed in range(30):
-        drawn = CLAIMS["vote_by_raters"](np.random.default_rng(seed), [100] * 20)
-        votes = drawn["votes"]
-        nobody = replace(votes, raters=np.full(len(votes), None, object))
-        board = CLAIMS["make_board"](nobody)
-        shares.append(CLAIMS["examine"](board, drawn["theta"])["intervals"])
-    assert np.mean(shares) < 0.75
-
-
-@pytest.mark.slow
 def test_errors_by_raters_are_those_of_a_cluster_bootstrap():
     """Raters are drawn with replacement, each with all votes; the raters have unequal volumes."""
     drawn = CLAIMS["vote_by_raters"](np.random.default_rng(1), CLAIMS["share_out"](40, 2000))
