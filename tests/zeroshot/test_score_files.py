@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from peak_memory import peak_of
 from rankshot import RankshotError, Scores
 from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
-from refusals import refuses
+from refusals import ANY, refuses
 
 ENDINGS = [".csv", ".parquet"]
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
@@ -69,17 +69,87 @@ def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
         assert max(len(scores) for _, scores in table.batches()) <= (batch_rows or 100)
 
 
+P = np.array([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]])
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_without_ids(tmp_path, ending):
-    """Large scores keep their digits."""
-    table = open_scores(str(save(tmp_path / f"s{ending}", [[1.7e14, 1.7e14, -1.0]])))
-    assert table.header.texts == ()
-    ((ids, scores),) = table.batches()
-    assert ids is None
-    np.testing.assert_array_equal(scores.values, [[1.7e14, 1.7e14, -1.0]])
+def test_score_types(tmp_path, ending):
+    path, log_odds = save(tmp_path / f"s{ending}", P, "abc"), np.log(P / (1 - P))
+    for score_type, kind, expected in [
+        ("logits", "multiclass", P),
+        ("probabilities", "multiclass", np.log(P)),
+        ("auto", "multiclass", np.log(P)),
+        ("one-vs-rest-logits", "one-vs-rest", P),
+        ("one-vs-rest-probabilities", "one-vs-rest", log_odds),
+    ]:
+        scores, ids, labels = open_scores(str(path), score_type=score_type).read()
+        assert (scores.items, scores.kind) == (tuple("abc"), kind)
+        np.testing.assert_allclose(scores.values, expected, rtol=1e-14)
+        assert (ids.tolist(), labels) == (["0", "1"], None)
+    assert next(open_scores(path).batches())[0] is None
+    for table, found in ((P, "probabilities"), (P + 0.1, "logits"), (P[:, :1], "logits")):
+        path = save(tmp_path / f"s{ending}", table, "abc"[: table.shape[1]])
+        assert open_scores(path).guess_type() == found
+    with refuses("score_type", "one-vs-one", str(path)):
+        open_scores(path, score_type="one-vs-one").read()
+    with refuses("scores", where=str(path)):
+        open_scores(save(path, 100 * P, "abc"), score_type="auto").read()
+
+
+def test_pairs_of_classes_are_kept_in_parquet(tmp_path, rng):
+    pytest.importorskip("pyarrow")
+    scores = Scores(rng.normal(size=(3, 6)), ["a", "id", "b", "c"], "one-vs-one")
+    path = tmp_path / "pairs.parquet"
+    write_score_table(path, scores.items, [(list("xyz"), scores)], "one-vs-one")
+    table = open_scores(path)
+    assert table.guess_type() == "one-vs-one"
+    for score_type in ("logits", "auto", "one-vs-one"):
+        found = open_scores(path, score_type=score_type).read().scores
+        assert (found.items, found.kind) == (scores.items, "one-vs-one")
+        np.testing.assert_array_equal(found.pairs, scores.pairs)
+    with refuses("score_type", "one-vs-rest-logits", str(path)):
+        open_scores(path, score_type="one-vs-rest-logits").read()
+    with refuses("path", where=str(tmp_path / "pairs.csv")):
+        write_score_table(tmp_path / "pairs.csv", scores.items, [], "one-vs-one")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_classes_with_the_names_of_columns(tmp_path, ending):
+    items = ("id", "label", "features", "class id", "class")
+    scores = Scores(np.arange(10.0).reshape(2, 5), items)
+    assert write_score_table(tmp_path / f"s{ending}", items, [(["x", "y"], scores)]) == 2
+    found, ids, labels = open_scores(tmp_path / f"s{ending}").read()
+    assert (found.items, ids.tolist(), labels) == (items, ["x", "y"], None)
+    np.testing.assert_array_equal(found.values, scores.values)
+
+
+def test_labels_come_with_their_rows(tmp_path):
+    (tmp_path / "s.csv").write_text("label,b,id,a\n cat ,1,x,2\n,3,y,4\n")
+    scores, ids, labels = open_scores(tmp_path / "s.csv", 1).read()
+    assert (ids.tolist(), labels.tolist()) == (["x", "y"], ["cat", ""])
+    assert (scores.items, scores.values.tolist()) == (("b", "a"), [[1, 2], [3, 4]])
 
 
 # -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("content", "parameter", "value", "line"),
+    [
+        ("id,a,b\nx,1,2\ny,3,4\nz,5,6\ny,7,8\n", "id", "y", 3),
+        ("a,b\n1,2\n\n1e15,2\n", "'a'", 1e15, 4),
+        ("a,b\n0.5,0.5\n1,0\n0.5,0.8\n", "probabilities", 1.3, 4),
+        ("a,b\n0.5,0.5\n1,0\n-0.5,1.5\n", "'a'", -0.5, 4),
+        ("a,,b\n1,2,3\n", "column", 2, None),
+        ("id,label\nx,a\n", "columns", ANY, None),
+        ("a,b\n", "table", ANY, None),
+    ],
+)
+def test_what_is_wrong_and_where(tmp_path, content, parameter, value, line):
+    path = tmp_path / "s.csv"
+    path.write_text(content)
+    with refuses(parameter, value, f"{path}:{line}" if line else str(path)):
+        open_scores(path, 2, score_type="auto").read()
 
 
 @pytest.mark.parametrize("ending", [".parquet"])

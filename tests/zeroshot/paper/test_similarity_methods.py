@@ -75,8 +75,12 @@ def test_exponents_of_unknown_negative_and_no_similarities(n):
 
 def test_direct_similarity_refuses_what_it_cannot_use():
     method = rs.zeroshot.paper.DirectSimilarity
-    with refuses("similarity", "u"):
-        method().fit(rs.Similarity([[np.nan, np.nan]], ["u"], ["a", "b"]))
+    for values in ([np.nan, np.nan], [-0.1, np.nan]):
+        with refuses("similarity", "u"):
+            method().fit(rs.Similarity([values], ["u"], ["a", "b"]))
+    head = method().fit(rs.Similarity([[0.1, -0.2, 0.3]], ["u"], list("abc")))
+    with refuses("scores", "one-vs-one"):
+        head.predict(rs.Scores([[1.0, 2.0, 3.0]], list("abc"), "one-vs-one"))
     with refuses("class_prior['b']", 0):
         method(class_prior={"a": 1}).fit(rs.Similarity([[1, 1]], ["u"], ["a", "b"]))
 

@@ -7,6 +7,7 @@ import pytest
 
 import exact
 import rankshot as rs
+from refusals import refuses
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
@@ -69,6 +70,13 @@ def test_the_exact_sum(rng, prior, kind, k):
     np.testing.assert_allclose(proba, enumerated(head, scores), rtol=1e-9)
     np.testing.assert_allclose(head.predict_proba(scores), proba, rtol=1e-12)
     assert not error.any()
+
+
+def test_a_prior_that_is_not_used_is_refused():
+    with refuses("prior"):
+        rs.ProbabilisticRanking(prior=rs.Mallows()).fit(RANKINGS)
+    with refuses("n_samples", 1):
+        rs.ProbabilisticRanking(posterior="sum", n_samples=1).fit(RANKINGS)
 
 
 def test_a_ranking_that_no_target_could_have_supports_none():

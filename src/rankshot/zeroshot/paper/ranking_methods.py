@@ -317,8 +317,6 @@ class ProbabilisticRanking(_RankingMethod):
         The standard error is 0 if the sum is exact, or if all samples agree.
         """
         check_is_fitted(self, "classes_")
-        if self.posterior != "sum":
-            raise InputError("posterior", self.posterior, "must be 'sum'")
         priors = [self.priors_[target] for target in self.classes_]
         table = as_scores(scores, self.items_)
         return sum_over_rankings(priors, table, self._k, self.n_samples, self.random_state)

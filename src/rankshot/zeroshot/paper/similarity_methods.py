@@ -18,8 +18,6 @@ class _SimilarityMethod(Method):
 
     def _read(self, similarity: Similarity) -> Doubles:
         """The similarities of the new classes, sorted by name; none may be unknown."""
-        if not isinstance(similarity, Similarity):
-            raise InputError("similarity", similarity, "must be a Similarity")
         if similarity.unknown_targets:
             name, hint = similarity.unknown_targets[0], "leave it out with similarity.select"
             raise InputError("similarity", name, "has no similarities", similarity.source, hint)
@@ -94,13 +92,9 @@ class DirectSimilarity(_SimilarityMethod):
         values = self._read(similarity)
         require_whole_number("n_similar", self.n_similar)
         if (unlike := self.classes_[np.nanmax(values, axis=1) < 0]).size:
-            raise InputError(
-                "similarity",
-                str(unlike[0]),
-                "has negative similarities only",
-                where=similarity.source,
-                hint="leave it out, or use similarity.rescale(), which makes the smallest value 0",
-            )
+            rule = "has negative similarities only"
+            hint = "leave it out, or use similarity.rescale(), which makes the smallest value 0"
+            raise InputError("similarity", str(unlike[0]), rule, similarity.source, hint)
         self.exponents_: Doubles = _exponents(values, self.n_similar)
         given = dict.fromkeys(self.items_, 1.0) if self.class_prior is None else self.class_prior
         prior = [
