@@ -349,7 +349,7 @@ class Sentences:
     names: NameIndex
 
     def __iter__(self) -> Iterator[list[str]]:
-        vocabulary = self.names.start_vocabulary()
+        vocabulary = {entry: i for i, entry in enumerate(self.names.entries)}
         for lines in read_blocks(self.path):
             tokens, numbers = tokenize(lines, self.names, vocabulary)
             words = [word.replace(" ", "_") for word in vocabulary]

@@ -103,7 +103,7 @@ class Corpus:
 
     def _count(self, names: NameIndex) -> tuple[Floats, Ints, int]:
         """Return the vectors of all names, their occurrences, and the number of words."""
-        vocabulary = names.start_vocabulary()
+        vocabulary = {entry: i for i, entry in enumerate(names.entries)}
         n_names = len(vocabulary)
         near = csr_array((n_names, n_names), dtype=np.int64)
         totals = np.zeros(n_names, np.int64)
@@ -134,39 +134,40 @@ def read_blocks(path: Path) -> Iterator[list[str]]:
 
 
 class NameIndex(NamedTuple):
-    """The names to look for in a text: every spelling of a name leads to its number.
+    """The names to look for in a text: every form of a name leads to the number of its entry.
 
-    Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) are one.
-    ``longest`` has the length of the longest phrase that begins with a word.
+    Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) are one entry.
+    ``words`` finds the words of a text, of which a name of several words is one.
     """
 
     entries: tuple[str, ...]
-    forms: dict[tuple[str, ...], int]
-    longest: dict[str, int]
-
-    def start_vocabulary(self) -> dict[str, int]:
-        """Return the numbers of the names, which are the first words of a vocabulary."""
-        return {entry: i for i, entry in enumerate(self.entries)}
+    forms: dict[str, int]
+    words: re.Pattern[str]
 
 
 def index_names(names: Iterable[str]) -> tuple[NameIndex, Ints]:
-    """Return the index of some names, and the number of each.
+    """Return the index of some names, and the number of each one's entry.
 
     A plural that is itself a name means that name: if "glass" and "glasses" are both given, the
     word "glasses" counts as the second.
     """
-    split_names = [tuple(WORD.findall(name.lower())) for name in names]
+    texts = [join_words(name) for name in names]
     # Sorted, so that nothing depends on the order in which names are given.
-    entries = sorted(set(split_names))
-    forms = {words: i for i, words in enumerate(entries)}
-    for i, words in enumerate(entries):
-        for last in plurals(words[-1]) if words else ():
-            forms.setdefault((*words[:-1], last), i)
-    longest: dict[str, int] = {}
-    for words in filter(None, forms):
-        longest[words[0]] = max(longest.get(words[0], 0), len(words))
-    index = NameIndex(tuple(map(" ".join, entries)), forms, longest)
-    return index, np.array([forms[words] for words in split_names], np.int64)
+    entries = sorted(set(texts))
+    forms = {text: i for i, text in enumerate(entries)}
+    for i, text in enumerate(entries):
+        start, space, last = text.rpartition(" ")
+        for plural in plurals(last) if last else ():
+            forms.setdefault(f"{start}{space}{plural}", i)
+    # The longest comes first.
+    phrases = sorted((form for form in forms if " " in form), key=len, reverse=True)
+    words = re.compile("|".join([*(rf"{phrase}(?!\S)" for phrase in phrases), r"\S+"]))
+    return NameIndex(tuple(entries), forms, words), np.array([forms[text] for text in texts])
+
+
+def join_words(text: str) -> str:
+    """Return the words of a text in lower case, with single spaces between them."""
+    return " ".join(WORD.findall(text.lower()))
 
 
 def plurals(word: str) -> tuple[str, ...]:
@@ -189,19 +190,10 @@ def tokenize(
     tokens: list[int] = []
     numbers: list[int] = []
     for number, line in enumerate(lines):
-        words = WORD.findall(line.lower())
-        start = 0
-        while start < len(words):
-            sizes = range(names.longest.get(words[start], 0), 0, -1)
-            phrases = (tuple(words[start : start + size]) for size in sizes)
-            found = next((phrase for phrase in phrases if phrase in names.forms), None)
-            if found is None:
-                token = vocabulary.setdefault(words[start], len(vocabulary))
-            else:
-                token = names.forms[found]
-            tokens.append(token)
+        for word in names.words.findall(join_words(line)):
+            token = names.forms.get(word)
+            tokens.append(vocabulary.setdefault(word, len(vocabulary)) if token is None else token)
             numbers.append(number)
-            start += len(found or [1])
     return np.array(tokens, np.int64), np.array(numbers, np.int64)
 
 
