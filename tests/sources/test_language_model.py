@@ -288,7 +288,7 @@ def test_an_answer_is_whole_on_the_disk_before_the_next_question(make, oracle, l
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", watch)
-    assert "answers.jsonl: cannot write there" in failure(make(log=log, raters=3))
+    assert str(log) in failure(make(log=log, raters=3))
     assert synced == [(1, 1), (2, 2)]
     # Nothing of the line that failed is left.
     assert read_rankings(log, ITEMS) == expected(["cat"], raters=1)
@@ -440,7 +440,7 @@ def test_the_key_is_only_sent_encrypted_or_to_this_machine(call, monkeypatch, ur
 def test_a_missing_or_malformed_key_is_refused_and_not_shown(call, server, monkeypatch, key):
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    assert (
-        failure(call()) == "set the environment variable OPENAI_API_KEY to the key of the endpoint"
-    )
+    message = failure(call())
+    assert "OPENAI_API_KEY" in message
+    assert SECRET not in message
     assert server.calls == []

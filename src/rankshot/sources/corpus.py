@@ -19,12 +19,12 @@ from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.labels import split_synonyms
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.spelling import WORD
 from rankshot.sources.vectors import cosine
 
 CONTEXT_WORDS = 5_000
 """The length of a vector."""
 BLOCK_LINES = 1_000
-WORD = re.compile(r"[^\W_]+")
 SIBILANTS = ("s", "x", "z", "ch", "sh")
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -7,7 +7,6 @@ and by a correction of its spelling. A noun that is not there gets a mixture of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -23,7 +22,7 @@ from sklearn.preprocessing import normalize
 from rankshot.core.errors import quote_names
 from rankshot.sources.labels import parse_label
 from rankshot.sources.names import ClassLabels, index_rows, load_imagenet_labels
-from rankshot.sources.spelling import FEWEST_LETTERS, stem_words
+from rankshot.sources.spelling import FEWEST_LETTERS, WORD, stem_words
 from rankshot.sources.vectors import GLOVE_PACKAGE, WordVectors, unit_vectors
 from rankshot.sources.wordnet import find_candidates
 from rankshot.sources.wordnet_nouns import load_nouns
@@ -52,7 +51,6 @@ penalty of .3: .005 less). The five nearest entries by WordNet have .43."""
 NEAR_WORDS = 0.7
 """The cosine of word vectors that makes an entry near, if WordNet does not have a noun: "qwerty" is
 near a keyboard (.83); letters typed at random reach .6."""
-_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
@@ -281,7 +279,7 @@ class Dictionary:
         units = _unit_lists(self.weights[rows])
         mixed = _unit_lists(np.maximum(np.einsum("n,nrc->rc", shares, units), 0))
         used = [self.nouns[row] for row in rows[np.argsort(-shares, kind="stable")][:3]]
-        words = _WORD.findall(name.replace("_", " "))
+        words = WORD.findall(name.replace("_", " "))
         head, _ = self._find_noun(words[-1]) if len(words) > 1 else (None, "")
         if head is not None:
             # For compounds whose last word is an entry: mixture .59, last word .52, both .60.

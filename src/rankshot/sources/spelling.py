@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Sequence
 from itertools import product
+from math import prod
 from string import ascii_lowercase
-
-import numpy as np
 
 LONGEST_NAME = 80
 """Letters of a name that is corrected: the time grows with their square."""
@@ -26,7 +25,8 @@ FILLERS = {"a", "an", "and", "etc", "in", "of", "on", "or", "the", "with"}
 _SIGN = re.compile(r"(?<=\w)[-+](?=\w)")
 """Signs that separate words. Those of "C++" and "-1" do not."""
 _BREAK = re.compile(r"[-_+\s]+")
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
+"""Letters and digits."""
 
 
 def reduce_name(name: str) -> str:
@@ -52,7 +52,7 @@ def split_words(name: str) -> list[str]:
 def stem_words(name: str) -> list[str]:
     """Return the words of a name without their endings: ``clock_alarms`` has clock and alarm."""
     stems = []
-    for word in _WORD.findall(name.casefold().replace("_", " ")):
+    for word in WORD.findall(name.casefold().replace("_", " ")):
         ending = next((e for e in ENDINGS if word.endswith(e) and len(word) - len(e) >= 3), "")
         stem = word.removesuffix(ending)
         stem = stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem
@@ -79,7 +79,7 @@ def correct_words(
     if near or len(words) == 1:
         return near
     choices = [[word] if is_word(word) else [*filter(is_word, _edit_once(word))] for word in words]
-    if np.prod([float(len(choice)) for choice in choices]) > MAX_SPELLINGS:
+    if prod(map(len, choices)) > MAX_SPELLINGS:
         return set()
     return {text for text in map("".join, product(*choices)) if text in known}
 

@@ -42,9 +42,11 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, count_others, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.spelling import split_words
 from rankshot.sources.wordnet_nouns import (
     CATEGORIES,
     MEASURES,
+    NUMBER,
     compare_synsets,
     is_sense,
     load_nouns,
@@ -59,8 +61,6 @@ without powers, 85.5%; with either, the senses of all of CIFAR's names but one a
 DOUBT_PROBABILITY = 0.9
 """A sense that is less probable is shown with the second most probable one."""
 MAX_ROUNDS, SETTLED_CHANGE = 50, 1e-4
-_NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
-"""A name that a number at its end makes different from another one, such as crane 2."""
 _QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
 """A name that a word in parentheses makes different from another one, such as crane (bird)."""
 
@@ -288,7 +288,7 @@ def _find_synonyms(name: str) -> SenseCandidates | None:
     words = [word.strip() for word in name.split(",") if word.strip()]
     spellings = {word: lemmas for word in words if (lemmas := nouns.spellings(word))}
     if not spellings:
-        return _find_noun(name, name.partition(",")[0].strip())
+        return next(filter(None, (_find_noun(name, word) for word in words)), None)
     votes = Counter(sense for some in spellings.values() for sense in nouns.list_senses(some))
     most = {synset for synset, count in votes.items() if count == max(votes.values())}
     lemmas = list(dict.fromkeys(lemma for some in spellings.values() for lemma in some))
@@ -304,9 +304,9 @@ def _find_noun(name: str, text: str) -> SenseCandidates | None:
     WordNet either, and an aquarium is not a kind of fish, so it is looked up as a fish.
     """
     nouns = load_nouns()
-    words = re.split(r"[-_+\s]+", text.lower().strip("-_+ "))
-    singulars = [" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1])]
-    for other in [text, " ".join(words), *singulars] if words[-1] else [text]:
+    *first, last = split_words(text) or [""]
+    singulars = nouns.singulars(last)
+    for other in [text, *(" ".join([*first, word]) for word in (last, *singulars))]:
         if lemmas := nouns.spellings(other):
             note = None if other == name else f"{name!r} was looked up as {lemmas[0]!r}"
             return _collect(name, lemmas, note=note)
@@ -315,11 +315,11 @@ def _find_noun(name: str, text: str) -> SenseCandidates | None:
         kinds = _find_kinds(found.synsets if found else (), nouns.spellings(qualified[2]))
         kept = tuple(c for c in found.candidates if c.synset in kinds) if found else ()
         return replace(found, candidates=kept, note=None) if found and kept else found
-    if numbered := _NUMBERED.fullmatch(text):
-        return _find_noun(name, numbered[1])
-    for last in [words[-1], *nouns.singulars(words[-1])] if len(words) > 1 else []:
-        if heads := nouns.spellings(last):
-            lemmas = nouns.spellings(" ".join(words[:-1]))
+    if (bare := NUMBER.sub("", text)) not in {"", text}:
+        return _find_noun(name, bare)
+    for head in [last, *singulars] if first else []:
+        if heads := nouns.spellings(head):
+            lemmas = nouns.spellings(" ".join(first))
             if kinds := _find_kinds(nouns.list_senses(lemmas), heads[:1]):
                 note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
                 return _collect(name, lemmas, kinds, note)

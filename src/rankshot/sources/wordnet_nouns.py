@@ -204,7 +204,8 @@ def is_sense(text: object) -> bool:
 
 # ---- Spelling
 
-_NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
+NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
+"""What makes a name different from another one, such as crane 2."""
 
 
 def suggest_noun(name: str, near_to: Sequence[int] = ()) -> str | None:
@@ -215,7 +216,7 @@ def suggest_noun(name: str, near_to: Sequence[int] = ()) -> str | None:
     commas are not words to correct.
     """
     nouns = load_nouns()
-    words = split_words(_NUMBER.sub("", name))
+    words = split_words(NUMBER.sub("", name))
     text = "_".join(words)
     if len(name) > LONGEST_NAME or is_sense(name) or "," in name:
         return None
