@@ -60,6 +60,8 @@ def test_what_is_unknown_is_nan(name):
         ("aquarium fishes, tree", "tree"),
         ("yeti, maple tree, cat", "maple tree"),
         ("maple_tree.n.01", "maple_tree"),
+        # An enumeration is not a list of synonyms.
+        ("tree, cat and fish", "fish"),
         ("n02121620", "cat"),
         ("n99999999", None),
     ],

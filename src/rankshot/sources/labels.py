@@ -85,8 +85,7 @@ def split_synonyms(name: str) -> list[str]:
             return [word]
         synset = load_nouns().find_synset(name)
         return [name] if synset is None else load_nouns().words(synset)
-    words = [QUALIFIER.sub("", word.strip()) for word in name.split(",") if word.strip()]
-    return words or [name]
+    return [QUALIFIER.sub("", word) for word in split_label(name)]
 
 
 def describe_synset(synset: str) -> tuple[str, tuple[str, ...]]:

@@ -165,11 +165,8 @@ def rank_names(
     """
     names, labels = as_names(targets, "targets"), _as_labels(items)
     look_up = labels.words | dict(words or {})
-    if source is None:
-        chosen: list[Any] = []
-    else:
-        is_several = isinstance(source, Sequence) and not isinstance(source, str)
-        chosen = [*source] if is_several else [source]  # type: ignore[misc]
+    several = source if isinstance(source, (list, tuple)) else [source]
+    chosen = [each for each in several if each is not None]
     found = [_rank(each, names, labels, look_up, k) for each in chosen]
     open_names = _list_unranked(names, found)
     if open_names and all(str(each).partition(":")[0] == ANSWERS for each in chosen):
