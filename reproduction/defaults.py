@@ -457,7 +457,7 @@ def list_numbers() -> tuple[Number, ...]:
         tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
         tried("zeroshot.together.SEEN_TEMPERATURE", by_seen_scores("multiclass"), seen),
-        tried(f"{GATE}.ONE_VS_REST_TEMPERATURE", by_seen_scores("one-vs-rest"), seen),
+        tried("zeroshot.joint_head.ONE_VS_REST_TEMPERATURE", by_seen_scores("one-vs-rest"), seen),
     )
 
 

@@ -214,6 +214,15 @@ def test_probabilities_become_logarithms_or_log_odds(tmp_path, end, kind):
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
 
 
+def test_a_joint_head_for_any_scores_has_the_temperature_of_those_of_the_network(tmp_path):
+    both = rs.zeroshot.SeenAndNew(fitted()).fit().head_
+    path = attach(tmp_path, both, end=["Sigmoid"])
+    scores = rs.Scores.from_probabilities(expit(INPUTS @ WEIGHTS), ITEMS, "one-vs-rest")
+    expected = both.predict_proba(scores)
+    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, rtol=0, atol=1e-5)
+    assert abs(both.predict_proba(scores.values) - expected).max() > 0.01
+
+
 def test_a_head_for_other_scores_takes_the_output_as_it_is(tmp_path):
     head = fitted(reference=random_scores(np.random.default_rng(4), "multiclass", n=40))
     path = attach(tmp_path, head, end=["Sigmoid"])
@@ -288,7 +297,7 @@ def test_a_network_of_classical_machine_learning_alone(tmp_path):
             rs.export_onnx(
                 head, path, network=tmp_path / "network.onnx", output=None if name == "y" else name
             )
-        assert f"'y' float (b, {columns})" in caught.value.hint
+        assert f"[FLOAT, bx{columns}]" in caught.value.hint
 
 
 @pytest.mark.slow

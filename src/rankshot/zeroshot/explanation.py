@@ -94,18 +94,6 @@ class Explanation:
         lines += [f"  {what}: {added:+.2f}" for what, added in self.others]
         return "\n".join(lines)
 
-    def to_frame(self) -> Any:
-        """The contributions as a data frame, with the columns what and contribution."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
-
-        rows = [*self.items, *self.others]
-        return pd.DataFrame(rows, columns=["what", "contribution"])
-
-    def _repr_html_(self) -> str:
-        from html import escape  # noqa: PLC0415
-
-        return f"<pre>{escape(str(self))}</pre>"
-
     def group_items(self) -> list[tuple[str, Contributions]]:
         """The contributions in groups: classes in the rankings of the target, and others.
 

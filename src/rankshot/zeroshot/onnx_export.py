@@ -180,7 +180,7 @@ def _choose_output(network: ModelProto, n_items: int, wanted: str | None, where:
     if len(fitting) == 1:
         return str(fitting[0])
     several = f"several may be the scores ({quote_names(fitting)}): name one"
-    described = ", ".join(f"{value.name!r} {_describe_value(value)}" for value in outputs)
+    described = ", ".join(map(import_onnx("onnx").helper.printable_value_info, outputs))
     raise InputError(
         "output",
         wanted,
@@ -367,16 +367,6 @@ def _has_columns(value: ValueInfoProto, n: int) -> bool:
     tensor = value.type.tensor_type
     sizes = [dim.dim_value for dim in tensor.shape.dim]
     return not tensor.HasField("shape") or (len(sizes) == 2 and sizes[1] in (n, 0))
-
-
-def _describe_value(value: ValueInfoProto) -> str:
-    """The type and the shape of an input or output of a graph."""
-    tensor = value.type.tensor_type
-    if not value.type.HasField("tensor_type"):
-        return "a sequence"
-    shape = [str(dim.dim_value or dim.dim_param or "any") for dim in tensor.shape.dim]
-    kind = import_onnx("onnx").TensorProto.DataType.Name(tensor.elem_type).lower()
-    return f"{kind} ({', '.join(shape)})"
 
 
 def _open_session(model: ModelProto) -> Any:

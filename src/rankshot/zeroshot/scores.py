@@ -438,7 +438,12 @@ def inverse_std(f: Array, mean: Array, xp: Library = np, dtype: Any = None) -> A
 
     ``dtype`` is the precision that the scores had before, if it was another one.
     """
-    variance = xp.var(f, axis=1, keepdims=True)
+    if xp is np:
+        # In half the time of `np.var`.
+        above = f - mean
+        variance = np.vecdot(above, above)[:, None] / f.shape[1]
+    else:
+        variance = xp.var(f, axis=1, keepdims=True)
     rounding = ROUNDING_UNITS * float(xp.finfo(dtype or f.dtype).eps) * mean
     is_equal = variance <= rounding * rounding
     # The root of 0 has no gradient.
