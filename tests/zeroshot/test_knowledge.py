@@ -38,8 +38,12 @@ def test_it_fits_what_the_estimators_fit(tables):
     )
     plain = rs.WeightedMean().fit(RANKINGS)
     same(rs.Knowledge(RANKINGS, reference).fit(Settings(use_reference=False)), plain, batch)
-    both = rs.Knowledge(RANKINGS, reference).fit(Settings(classes="all"))
-    assert set(both.classes_) == {*TARGETS, *ITEMS}
+    alone = rs.WeightedMean().fit(RANKINGS, reference=reference)
+    for options in ({"seen": True}, {"seen": False}):
+        both = rs.zeroshot.SeenAndNew(alone, seen_loss=0.1, none=True, **options).fit(*reference)
+        classes = "all" if options["seen"] else "new"
+        settings = Settings(classes=classes, seen_loss=0.1, none=True)
+        same(rs.Knowledge(RANKINGS, reference).fit(settings), both, batch)
 
 
 def test_a_dict_of_lists_is_one_rater_unless_raters_are_named(tables):

@@ -244,29 +244,6 @@ def test_a_network_with_several_outputs(tmp_path):
         attach(tmp_path, head, columns=6)
 
 
-def test_the_outputs_of_a_scikit_learn_model_are_named(tmp_path):
-    """By default, skl2onnx writes the probabilities as a sequence of dictionaries."""
-    of_labels = helper.make_map_type_proto(
-        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, None)
-    )
-    network = onnx.load(write_network(tmp_path / "network.onnx"))
-    network.graph.node.add(
-        op_type="ZipMap", domain="ai.onnx.ml", input=["y"], output=["z"]
-    ).attribute.append(helper.make_attribute("classlabels_int64s", range(5)))
-    network.opset_import.add(domain="ai.onnx.ml", version=1)
-    network.graph.output[0].CopyFrom(
-        helper.make_value_info("z", helper.make_sequence_type_proto(of_labels))
-    )
-    onnx.save(network, tmp_path / "zipped.onnx")
-    with refuses("output") as caught:
-        rs.export_onnx(
-            fitted(),
-            tmp_path / "h.onnx",
-            network=tmp_path / "zipped.onnx",
-        )
-    assert "zipmap" in caught.value.hint
-
-
 def test_a_network_of_classical_machine_learning_alone(tmp_path):
     """It needs no operator of ONNX itself, so the head adds their version."""
     node = helper.make_node(

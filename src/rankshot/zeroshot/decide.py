@@ -93,8 +93,6 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     taken = np.zeros(log_proba.shape, bool)
     for place in range(k):
         column = most_probable(np.where(taken, -np.inf, log_proba))
-        # If only impossible classes are left, take the first that is not taken yet.
-        column = np.where(taken[rows, column], np.argmin(taken, axis=1), column)
         labels[:, place] = classes[column]
         proba[:, place] = np.exp(log_proba[rows, column])
         taken[rows, column] = True

@@ -81,15 +81,15 @@ class Knowledge:
         tables = scores, inputs, few
         items = next((table.items for table in tables if isinstance(table, Scores)), None)
         named = as_rankings(rankings, items, raters)
+        known = named.items, named.target_names
         checked: Any = None
         if reference is not None:
             table = as_scores(scores, named.items)
             checked = table, None if labels is None else as_labels(labels, len(table))
-        some: Any = None if examples is None else (few, few_labels)
         self.__dict__.update(
             rankings=named,
             reference=checked,
-            examples=some and as_examples(some, named.items, named.target_names),
+            examples=None if examples is None else as_examples((few, few_labels), *known),
             batch=None if batch is None else as_scores(inputs, named.items),
         )
 

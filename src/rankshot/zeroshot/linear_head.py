@@ -159,8 +159,11 @@ class Head(Predictor):
 
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """As for `Predictor.log_proba`: log-probabilities of ``scores``."""
-        logits = self._apply(type(self).logits, scores, len(self.classes_))
-        return log_softmax(logits, other_library(logits) or np, 1)
+
+        def formula(*inputs: Any) -> Array:
+            return log_softmax(type(self).logits(*inputs), inputs[-1], 1)
+
+        return self._apply(formula, scores, len(self.classes_))
 
     def _apply(self, formula: Formula, scores: Scores | ArrayLike, n_columns: int) -> Array:
         """The values of a formula, with one row per input."""

@@ -359,7 +359,7 @@ def _is_float(value: ValueInfoProto) -> bool:
     """Whether an input or output has floating-point numbers."""
     tensor = import_onnx("onnx").TensorProto
     floats = {tensor.FLOAT, tensor.DOUBLE, tensor.FLOAT16, tensor.BFLOAT16}
-    return value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in floats
+    return value.type.tensor_type.elem_type in floats
 
 
 def _has_columns(value: ValueInfoProto, n: int) -> bool:
