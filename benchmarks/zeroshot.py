@@ -26,8 +26,8 @@ SHARE_OF_CLASSIFIER = 0.5
 """The largest ratio of the default head to a linear classifier with 512 features."""
 MEMORY = 2.0
 """The largest ratio of memory to that of the input and the output."""
-SIZES = [(100_000, 1000, 40), (200_000, 100, 10)]
-"""Inputs, seen classes, new classes; as in ``gpu.py``."""
+SIZES = [(20_000, 1000, 40), (200_000, 100, 10)]
+"""Inputs, seen classes, new classes."""
 SMALLER = 50
 """With ``--small`` there are this many times fewer inputs."""
 
