@@ -101,16 +101,16 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
-    [("{", "votes.jsonl:7: line="), ('{"ranking": ["c"]}', "votes.jsonl:7: item='c'")],
+    ("bad", "parameter", "value"), [("{", "line", "{"), ('{"ranking": ["c"]}', "item", "c")]
 )
 @pytest.mark.parametrize("size", [2, 100])
-def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):
+def test_errors_in_a_later_portion_name_their_line(
+    read, tmp_path, monkeypatch, size, bad, parameter, value
+):
     monkeypatch.setattr("rankshot.ranking.ranking_files.ROWS_AT_ONCE", size)
     content = lines_of([["a"]] * 2) + "\n" + lines_of([["a", "b"]] * 3) + bad + "\n"
-    with pytest.raises(RankshotError) as caught:
+    with refuses(parameter, value, f"{tmp_path / 'votes.jsonl'}:7"):
         read(content + lines_of([["b"]]), items=["a", "b"])
-    assert message in str(caught.value)
 
 
 # ---- Hostile files
@@ -215,8 +215,7 @@ def test_jsonl_the_kind_given_is_that_of_lines_without_one(read):
     assert read(content, items=ABC, kind="subset").is_subset.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
-@pytest.mark.parametrize("space", ["", " "])
+@pytest.mark.parametrize(("end", "space"), [("\n", ""), ("\r\n", " "), ("", " ")])
 def test_files_of_other_programs_are_read(tmp_path, end, space):
     """Those of PrefLib, and of other programs that write a space after a comma, or none."""
     path = tmp_path / "votes.toi"

@@ -70,21 +70,6 @@ def test_a_table_of_two_sides_and_an_outcome(tmp_path, kind):
     assert read_rankings_of(votes, category="id").targets.tolist() == list("12345")
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_table_of_winners_and_losers(tmp_path, ending):
-    text = "winner,loser,tie,n\na,b,False,3\nc,b,True,1\n"
-    path = write(tmp_path / f"votes.{ending}", text)
-    pairs = read_rankings_of(path, count="n")
-    assert pairs.orders() == [["a", "b"], [["b", "c"]]]
-    assert pairs.weights.tolist() == [3, 1]
-    # The mean is that of the votes that count.
-    path = write(tmp_path / f"some.{ending}", "winner,loser,weight\na,b,0\na,b,1\nb,a,3\n")
-    assert read_rankings_of(path).weights.tolist() == [0, 0.5, 1.5]
-    path = write(tmp_path / f"games.{ending}", "home,away\n3,1\n1,2\n")
-    other = read_rankings_of(path, winner="home", loser="away")
-    assert other.orders() == [["3", "1"], ["1", "2"]]
-
-
 @pytest.mark.parametrize("word", [*OUTCOMES, "MODEL_A", "Model A", "bothbad", "y ", "x"])
 def test_the_winner_has_many_spellings(tmp_path, word):
     wanted = {"MODEL_A": 0, "Model A": 0, "bothbad": 2, "y ": 1, "x": 0}
