@@ -10,8 +10,6 @@ from copy import deepcopy
 from inspect import signature
 from typing import Any, Self, TypeVar
 
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
-
 Model = TypeVar("Model")
 
 
@@ -26,8 +24,11 @@ class Estimator:
     """
 
     @classmethod
-    def _setting_names(cls) -> list[str]:
+    def _get_param_names(cls) -> list[str]:
         return sorted(name for name in signature(cls.__init__).parameters if name != "self")
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._get_param_names()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002 (scikit-learn's)
         """Settings.
@@ -37,11 +38,7 @@ class Estimator:
         deep : bool
             Whether to include the settings of nested models, such as ``model__tol``.
         """
-        settings = {name: getattr(self, name) for name in self._setting_names()}
-        nested = [(name, value) for name, value in settings.items() if isinstance(value, Estimator)]
-        for name, value in nested if deep else ():
-            settings |= {f"{name}__{inner}": each for inner, each in value.get_params().items()}
-        return settings
+        return dict(_base_estimator().get_params(self, deep))
 
     def set_params(self, **params: Any) -> Self:
         """Set the given settings.
@@ -51,43 +48,32 @@ class Estimator:
         **params
             The new values, by name.
         """
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                hint = suggest_name(name, known)
-                raise RankshotError(
-                    f"{type(self).__name__} has no setting {name!r}{hint}; it has "
-                    f"{quote_names(known)}"
-                )
-            outer, _, inner = name.partition("__")
-            if inner:
-                getattr(self, outer).set_params(**{inner: value})
-            else:
-                setattr(self, outer, value)
+        _base_estimator().set_params(self, **params)
         return self
 
     def __repr__(self) -> str:
         parameters = signature(type(self).__init__).parameters
-        own = self.get_params(deep=False).items()
+        own = self._settings().items()
         # By their text, as in scikit-learn: a value from a file is equal, but another object.
         shown = ((name, repr(value), repr(parameters[name].default)) for name, value in own)
         changed = (f"{name}={text}" for name, text, default in shown if text != default)
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.base import BaseEstimator  # noqa: PLC0415
+        return _base_estimator().__sklearn_tags__(self)
 
-        return BaseEstimator.__sklearn_tags__(self)
+
+def _base_estimator() -> Any:
+    from sklearn.base import BaseEstimator  # noqa: PLC0415
+
+    return BaseEstimator
 
 
 def clone(model: Model) -> Model:
     """Model with the same settings that is not fitted, as scikit-learn's ``clone``."""
-    settings = model.get_params(deep=False)  # type: ignore[attr-defined]
-    copies = {
-        name: clone(value) if isinstance(value, Estimator) else deepcopy(value)
-        for name, value in settings.items()
-    }
-    return type(model)(**copies)
+    if not isinstance(model, Estimator):
+        return deepcopy(model)
+    return type(model)(**{name: clone(value) for name, value in model._settings().items()})
 
 
 def check_is_fitted(model: Estimator, name: str | None = None) -> None:

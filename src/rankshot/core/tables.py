@@ -266,19 +266,12 @@ def as_frame(data: Any) -> Any:
     if isinstance(data, (np.ndarray, list, tuple, dict)):
         return None
     import narwhals.stable.v2 as nw  # noqa: PLC0415
-    from narwhals.exceptions import DuplicateError  # noqa: PLC0415
 
     if hasattr(data, "column_names") and hasattr(data, "features"):
         data = data.with_format("arrow")[:]  # a datasets.Dataset
-    try:
-        frame = nw.from_native(data, pass_through=True)
-        if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-            frame = frame.collect()
-    except DuplicateError as error:
-        names = " ".join(str(error).split())
-        raise InputError(
-            "columns", NO_VALUE, f"of a data frame must have different names: {names}"
-        ) from None
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
+        frame = frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

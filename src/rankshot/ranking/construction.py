@@ -180,11 +180,6 @@ def count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
     return (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
 
 
-def find_row(starts: NDArray[np.int64], entry: int) -> int:
-    """Row that owns an entry."""
-    return int(np.searchsorted(starts, entry, side="right")) - 1
-
-
 # ---- Equal rows
 
 
@@ -225,20 +220,9 @@ Where = Callable[[int], str]
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (*LIST_TYPES, set, frozenset)
 LARGEST_WEIGHT = float(np.finfo(float).max)
-CELL_RULES = {
-    "positions": "must be 0 (not listed) or more",
-    "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
-}
-
-
-def describe_row(row: int) -> str:
-    """Name, for messages, of a ranking that is not from a file."""
-    return f"ranking {row}"
-
-
-def describe_pair(row: int) -> str:
-    """Name, for messages, of a pair that is not from a file."""
-    return f"pair {row}"
+describe_row: Where = "ranking {}".format
+"""The name, for messages, of a ranking that is not from a file."""
+describe_pair: Where = "pair {}".format
 
 
 def refuse_first(
@@ -313,7 +297,7 @@ def encode_orders(
     places = count_places(starts)
 
     def where_label(index: int) -> str:
-        return where(find_row(starts, index))
+        return where(int(np.searchsorted(starts, index, side="right")) - 1)
 
     refuse_empty(starts, where)
     if any(issubclass(kind, TIE_TYPES) for kind in set(map(type, labels))):
@@ -339,15 +323,16 @@ def split_targets(
 
     A value whose entries are all lists has several orders.
     """
-    pairs: list[tuple[Order, str]] = []
+    lists: list[Order] = []
+    targets: list[str] = []
     for target, value in orders.items():
         if not isinstance(value, LIST_TYPES):
             raise InputError("orders", value, "must be a list of names", where=f"target {target!r}")
-        entries = list(value)
-        is_single = not entries or not all(isinstance(one, LIST_TYPES) for one in entries)
-        several = [entries] if is_single else entries
-        pairs += [(cast("Order", order), target) for order in several]
-    return [order for order, _ in pairs], [target for _, target in pairs]
+        are_lists = len(value) > 0 and all(isinstance(one, LIST_TYPES) for one in value)
+        several = cast("list[Order]", list(value) if are_lists else [value])
+        lists += several
+        targets += [target] * len(several)
+    return lists, targets
 
 
 def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
@@ -526,12 +511,16 @@ def _match_names(columns: tuple[str, ...], names: tuple[str, ...], what: str) ->
 
 
 def refuse_cells(
-    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], what: str
+    bad: NDArray[np.bool_],
+    table: NDArray[np.float64],
+    names: tuple[str, ...],
+    what: str,
+    rule: str,
 ) -> None:
     """Raise for the first bad cell of a table, naming its row, its item and its value."""
     for row, column in np.argwhere(bad).tolist():
         where = f"ranking {row}, item {names[column]!r}"
-        raise InputError(what, float(table[row, column]), CELL_RULES[what], where=where)
+        raise InputError(what, float(table[row, column]), rule, where=where)
 
 
 def rank_cells(table: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:

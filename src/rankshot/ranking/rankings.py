@@ -151,7 +151,14 @@ class Rankings:
     ) -> Rankings:
         """Build from ``positions``: 1 is best, equal ones are tied, 0 or NaN is not listed.
 
-        The other parameters are those of `from_orders`.
+        Parameters
+        ----------
+        positions : array-like or data frame of shape (rankings, items)
+        items : iterable of names, optional
+            The items of the columns; those of a data frame are matched by name.
+        **columns
+            ``targets``, ``sources``, ``raters``, ``weights``, ``kind`` and ``where``, as in
+            `from_orders`.
 
         Examples
         --------
@@ -164,7 +171,8 @@ class Rankings:
         metadata = construction.validate_columns(len(table), **columns)
         # A subset ranking of all items but one also has such positions.
         construction.warn_of_counting_from_zero(table[~metadata[0]])
-        construction.refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
+        bad, rule = np.isinf(table) | (table < 0), "must be 0 (not listed) or more"
+        construction.refuse_cells(bad, table, names, "positions", rule)
         return cls._assemble(names, construction.rank_cells(table, table > 0), metadata)
 
     @classmethod
@@ -195,7 +203,8 @@ class Rankings:
         names, table = construction.read_item_table(scores, items, "scores")
         metadata = construction.validate_columns(len(table), **columns)
         placed = ~np.isnan(table)
-        construction.refuse_cells(~placed & ~metadata[0][:, None], table, names, "scores")
+        rule = 'must be numbers (with kind="subset", nan is an item that was not compared)'
+        construction.refuse_cells(~placed & ~metadata[0][:, None], table, names, "scores", rule)
         full = cls._assemble(names, construction.rank_cells(-table, placed), metadata)
         return full if k is None else full.top(k)
 
@@ -442,13 +451,9 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        columns = [construction.number_labels(self.targets), self.lengths, self.is_subset]
-        first = find_first(number := self.lists.number_equal_rows(columns))
-        weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
-        by_first = np.argsort(first)
-        merged = self[first[by_first]]
+        merged, _ = merge_copies(self, construction.number_labels(self.targets))
         nobody = np.full(len(merged), None, object)
-        return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
+        return replace(merged, sources=nobody, raters=nobody.copy())
 
     def with_items(self, items: Iterable[object]) -> Rankings:
         """Same rankings with the items numbered in another order."""
@@ -592,11 +597,16 @@ def are_votes(rankings: Rankings) -> bool:
     return bool(np.all(rankings.is_subset & (rankings.n_listed == 2)))
 
 
-def merge_copies(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
-    """Add up the weights of equal rankings, whatever they describe; also the number of each."""
-    number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
+def merge_copies(rankings: Rankings, *columns: Column) -> tuple[Rankings, NDArray[np.intp]]:
+    """Add up the weights of equal rankings with equal ``columns``; also the number of each.
+
+    Rankings are in the order of their first occurrence.
+    """
+    number = rankings.lists.number_equal_rows([*columns, rankings.lengths, rankings.is_subset])
     first = find_first(number)
+    by_first = np.argsort(first)
+    number = np.argsort(by_first)[number]
     if first.size == len(rankings):
-        return rankings, np.arange(first.size)
+        return rankings, number
     weights = np.bincount(number, rankings.weights).astype(float)
-    return replace(rankings[first], weights=weights), number
+    return replace(rankings[first[by_first]], weights=weights), number
