@@ -25,7 +25,7 @@ from sklearn.linear_model import RidgeClassifier
 
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_panel
-from rankshot.review.audit import Checked, confidence_sequence
+from rankshot.review.audit import confidence_sequence
 from rankshot.review.learning import Learner
 from rankshot.review.session import Journal, Review
 
@@ -109,5 +109,5 @@ second.legend(loc="lower right")
 # How many checks are enough depends on the precision that you need:
 
 for n_checked in (50, 200, 800):
-    low, high = confidence_sequence(Checked(round(0.9 * n_checked), n_checked, 10_000))
+    low, high = confidence_sequence(round(0.9 * n_checked), n_checked, 10_000)
     print(f"90% of {n_checked} checks correct: between {low:.0%} and {high:.0%}")

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from rankshot.review.audit import Checked, confidence_sequence
+from rankshot.review.audit import confidence_sequence
 
 
 def chance(draws, n, correct):
@@ -29,7 +29,7 @@ def test_the_interval_is_that_of_the_definition(n):
             own = [chance(draws, n, correct) for correct in range(n + 1)]
             mean = sum(own) / (n + 1)
             inside = [m for m, p in enumerate(own) if p > 0 and mean / p < 20]
-            found = confidence_sequence(Checked(sum(draws), t, n))
+            found = confidence_sequence(sum(draws), t, n)
             assert found == (inside[0] / n, inside[-1] / n)
 
 
@@ -46,7 +46,7 @@ def test_audits_that_stop_at_will_hold(n, share):
 
     @cache
     def holds(correct, t):
-        low, high = confidence_sequence(Checked(correct, t, n))
+        low, high = confidence_sequence(correct, t, n)
         return low <= share <= high
 
     for _ in range(200):

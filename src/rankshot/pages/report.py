@@ -259,8 +259,7 @@ def find_similar_classes(consensus: Rankings, k: int) -> tuple[SimilarPair, ...]
     excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
     # At distance 1, two classes have nothing in common.
     pairs = np.argwhere(np.triu(distance < 1, 1)).tolist()
-    found = []
-    for i, j in pairs:
-        first, second = sorted((names[i], names[j]))
-        found.append((float(excess[i, j]), first, second))
+    found = [
+        (float(excess[i, j]), min(names[i], names[j]), max(names[i], names[j])) for i, j in pairs
+    ]
     return tuple((a, b, far) for far, a, b in sorted(found)[:SIMILAR_SHOWN])

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import lgamma, log
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
+from scipy.special import betaln, gammaln
 
 ERROR = 0.05
 """One minus the confidence of an interval."""
 
 
-class Checked(NamedTuple):
-    """What an audit has found: ``n_correct`` of ``n_checked``, drawn from ``n_inputs``."""
-
-    n_correct: int
-    n_checked: int
-    n_inputs: int
-
-
-def confidence_sequence(checked: Checked) -> tuple[float, float]:
+def confidence_sequence(n_correct: int, n_checked: int, n_inputs: int) -> tuple[float, float]:
     r"""Return an interval of the share of correct predictions among all inputs.
 
     With a probability of 95%, the share is in the intervals of all numbers of checks at once. So
@@ -39,44 +30,20 @@ def confidence_sequence(checked: Checked) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from rankshot.review.audit import Checked, confidence_sequence
-    >>> low, high = confidence_sequence(Checked(110, 120, 10_000))
+    >>> from rankshot.review.audit import confidence_sequence
+    >>> low, high = confidence_sequence(110, 120, 10_000)
     >>> round(low, 3), round(high, 3)
     (0.806, 0.976)
-    >>> confidence_sequence(Checked(9, 10, 10))
+    >>> confidence_sequence(9, 10, 10)
     (0.9, 0.9)
     """
-    s, t, n = checked
-    f = t - s
-
-    def is_inside(correct: int) -> bool:
-        ratio = betaln(1 + s, 1 + f) - _log_probability(correct, checked)
-        return bool(ratio < -log(ERROR))
-
-    # The logarithm of the probability is a concave function of M, so the set is an interval, and
-    # the most probable M is in it.
-    best = min(max(round(s * n / t) if t else n // 2, s), n - f)
-    return (
-        _bisect(is_inside, best, s - 1) / n,
-        _bisect(is_inside, best, n - f + 1) / n,
-    )
-
-
-def _bisect(is_inside: Callable[[int], bool], inside: int, outside: int) -> int:
-    """Return the last number that is inside, on the way to one that is outside."""
-    while abs(outside - inside) > 1:
-        middle = (inside + outside) // 2
-        inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)
-    return inside
-
-
-def _log_probability(correct: int, checked: Checked) -> float:
-    """Return the log-probability of a sequence of draws, given the number of correct inputs."""
-    s, t, n = checked
-    wrong, f = n - correct, t - s
-    of_correct = lgamma(correct + 1) - lgamma(correct - s + 1)
-    of_wrong = lgamma(wrong + 1) - lgamma(wrong - f + 1)
-    return of_correct + of_wrong - lgamma(n + 1) + lgamma(n - t + 1)
+    s, f = n_correct, n_checked - n_correct
+    m = np.arange(s, n_inputs - f + 1)
+    log_p = gammaln(m + 1) - gammaln(m - s + 1)
+    log_p += gammaln(n_inputs - m + 1) - gammaln(n_inputs - m - f + 1)
+    log_p += gammaln(n_inputs - n_checked + 1) - gammaln(n_inputs + 1)
+    inside = m[betaln(1 + s, 1 + f) - log_p < -np.log(ERROR)]
+    return float(inside[0] / n_inputs), float(inside[-1] / n_inputs)
 
 
 class Audit(NamedTuple):
@@ -88,18 +55,16 @@ class Audit(NamedTuple):
     order: NDArray[np.intp]
     predicted: NDArray[np.str_]
 
-
-def describe_audit(audit: Audit, judged: Sequence[str]) -> dict[str, Any]:
-    """Return the progress of an audit and its estimate, for the page.
-
-    ``judged`` has the classes of the first inputs.
-    """
-    names, n = audit.predicted[audit.order], len(judged)
-    checked = Checked(int((names[:n] == np.array(judged, str)).sum()), n, len(names))
-    low, high = confidence_sequence(checked)
-    return {
-        **checked._asdict(),
-        "low": low,
-        "high": high,
-        "row": int(audit.order[n]) if n < len(names) else None,
-    }
+    def describe(self, judged: Sequence[str]) -> dict[str, Any]:
+        """Return the progress and the estimate; ``judged`` has the classes of the first inputs."""
+        n, n_inputs = len(judged), len(self.order)
+        n_correct = int((self.predicted[self.order[:n]] == np.array(judged, str)).sum())
+        low, high = confidence_sequence(n_correct, n, n_inputs)
+        return {
+            "n_correct": n_correct,
+            "n_checked": n,
+            "n_inputs": n_inputs,
+            "low": low,
+            "high": high,
+            "row": int(self.order[n]) if n < n_inputs else None,
+        }

@@ -27,7 +27,7 @@ from rankshot.core.errors import (
 )
 from rankshot.core.files import append_line
 from rankshot.ranking.rankings import Rankings
-from rankshot.review.audit import Audit, describe_audit
+from rankshot.review.audit import Audit
 from rankshot.review.learning import Changes, Learner, Predicted, compare
 from rankshot.zeroshot.joint_head import NONE_OF_THESE
 
@@ -319,7 +319,7 @@ class Review:
         """Return the progress of the audit and its estimate; None if there is none."""
         if self.audit is None:
             return None
-        return describe_audit(self.audit, [label for _, label in self._judged])
+        return self.audit.describe([label for _, label in self._judged])
 
     def _skip_labelled(self) -> None:
         """Nothing is asked twice: an audited input that has a label meanwhile is checked by it."""
