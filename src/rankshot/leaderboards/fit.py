@@ -27,7 +27,6 @@ from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.information import (
     find_covariance,
     find_one_sided,
-    refuse_groups,
 )
 from rankshot.ranking.models.plackett_luce import (
     Likelihood as LuceLikelihood,
@@ -220,7 +219,7 @@ def _fit(
     if votes.are_pairs and ties == "ignore" and has_order.any():
         votes = votes.select(has_order)
     items, w = votes.rankings.items, votes.rankings.weights
-    rows, number, found = _fit_model(votes, model, ties, described)
+    rows, number, found = _fit_model(votes, model, ties)
     told: list[str] = []
     if described := "; ".join(filter(None, (described, found.endless))):
         told.append(
@@ -282,12 +281,9 @@ def _fit(
 
 
 def _fit_model(
-    votes: Votes, model: PlackettLuce, ties: Ties, described: str
+    votes: Votes, model: PlackettLuce, ties: Ties
 ) -> tuple[Rankings, NDArray[np.intp], Fitted]:
-    """Fit worths to the different rankings, with the number of each vote among these.
-
-    ``described`` says which items only the penalty holds, without an outcome tie.
-    """
+    """Fit worths to the different rankings, with the number of each vote among these."""
     rows, number = merge_copies(votes.rankings)
     if not votes.are_pairs:
         fitted = clone(model).fit(rows)
@@ -297,12 +293,7 @@ def _fit_model(
     if votes.names:
         rows, number, X = votes.rankings, np.arange(len(votes)), votes.covariates
     has_ties = ties == "outcome" and rows.has_ties
-    if described and not has_ties and not model.regularization:
-        refuse_groups(described)
-    fit = fit_matches(
-        rows, X, votes.names,
-        has_ties=has_ties, penalty=model.regularization, is_connected=not described,
-    )  # fmt: skip
+    fit = fit_matches(rows, X, votes.names, has_ties=has_ties, penalty=model.regularization)
     return rows, number, fit
 
 

@@ -19,13 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import InputError, RankshotError, quote_names
+from rankshot.core.errors import InputError, quote_names
 from rankshot.core.newton import Point
-from rankshot.ranking.models.information import WorthLikelihood, find_flat, maximize_worths
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.matrices import count_ties
+from rankshot.ranking.models.information import (
+    WorthLikelihood,
+    find_one_sided,
+    maximize_worths,
+    refuse_groups,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
+FLAT = 1e-14
+"""A direction with less than this part of the curvature at equal worths has no maximum: the solver
+ends at 1e-15, and one vote that contradicts a million others leaves 1e-7."""
 SHARE = 1e-3
 """A direction in which covariates have a smaller part is one of the items; rounding leaves 1e-8."""
 
@@ -157,13 +167,17 @@ def fit_matches(
     *,
     has_ties: bool,
     penalty: float,
-    is_connected: bool,
 ) -> Fitted:
     """Fit votes; rows of ``X`` are of the first item in each vote minus the second.
 
     The ``penalty`` is η in η/2 Σ θ² on log-worths, and on coefficients in units of the size of
-    their covariates. With covariates there is none if the maximum exists without.
+    their covariates. With covariates there is none if the maximum exists without: wins connect all
+    items, in both directions. Ties as outcomes do not, because the tie parameter may grow as well.
     """
+    before = precedence(votes) if has_ties else precedence(votes) + count_ties(votes)
+    _, _, text = find_one_sided(before, votes.items)
+    if text and not penalty:
+        refuse_groups(text)
     scale = np.sqrt((X**2).mean(axis=0))
     if (flat := ~(scale > 0)).any():
         raise InputError("covariates", names[int(flat.argmax())], "is 0 in all votes")
@@ -175,14 +189,12 @@ def fit_matches(
         )  # fmt: skip
     # A tie parameter has no penalty.
     is_held = np.arange(likelihood.size) < likelihood.size - has_ties
-    ridge = np.where(is_held, 0.0 if names and is_connected else penalty, 0.0)
+    ridge = np.where(is_held, penalty if text or not names else 0.0, 0.0)
     b = maximize_worths(likelihood, ridge).parameters
     endless = [] if ridge.any() else _find_flat_names(likelihood, b, names)
     if endless:
         ridge = np.where(is_held, penalty, 0.0)
         b = maximize_worths(likelihood, ridge).parameters
-    if has_ties and not ridge.any():
-        _require_finite_worths(likelihood, b, votes.items)
     unit = np.concatenate([np.ones(votes.n_items), 1 / scale, np.ones(int(has_ties))])
     text = f"covariates explain votes completely: {quote_names(endless)}" if endless else ""
     return Fitted(likelihood, b, ridge, unit, text)
@@ -193,25 +205,7 @@ def _find_flat_names(likelihood: PairLikelihood, b: Floats, names: tuple[str, ..
     if not names:
         return []
     of_names = slice(likelihood.n_items, likelihood.n_items + len(names))
-    parts = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
+    least = FLAT * likelihood.information(np.zeros_like(b)).trace()
+    curvatures, directions = np.linalg.eigh(likelihood.information(b))
+    parts = np.abs(directions[of_names, curvatures < least]).max(axis=1, initial=0.0)
     return [name for name, part in zip(names, parts, strict=True) if part > SHARE]
-
-
-def _require_finite_worths(likelihood: PairLikelihood, b: Floats, items: tuple[str, ...]) -> None:
-    """Raise if the solver stopped where nothing holds the estimate: then none exists.
-
-    The log-likelihood is concave. Without a maximum it rises forever in some direction, ever less,
-    and has no curvature left there, while one vote that contradicts the direction has some.
-    """
-    directions = find_flat(likelihood, b)[: len(items)]
-    # The direction of equal log-worths says nothing.
-    apart = directions - directions.mean(axis=0)
-    flat = (apart**2).sum(axis=0) > 1e-6
-    if flat.any():
-        worths = apart[:, np.argmax(flat)]
-        low, high = items[worths.argmin()], items[worths.argmax()]
-        raise RankshotError(
-            f"the maximum-likelihood estimate does not exist: no vote keeps the worths of {low!r} "
-            f"and {high!r} from growing apart without end (ties do not prevent it, because the tie "
-            "parameter may grow as well). Use regularization > 0, or add votes that connect them"
-        )

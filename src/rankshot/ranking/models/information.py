@@ -18,9 +18,6 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 SMALLEST_PIVOT = 1e-10
 """An item whose share of information of its own is smaller has errors of few correct digits."""
-FLAT = 1e-14
-"""A direction with less than this part of the curvature at equal worths has no maximum: the solver
-ends at 1e-15, and one ranking that contradicts a million others leaves 1e-7."""
 
 
 # ---- Does an estimate exist?
@@ -123,13 +120,6 @@ def maximize_worths(
         tol=tol,
         max_iter=max_iter,
     )
-
-
-def find_flat(likelihood: WorthLikelihood, values: Floats) -> Floats:
-    """Directions in which a log-likelihood has no curvature left, as columns."""
-    least = FLAT * likelihood.information(np.zeros_like(values)).trace()
-    curvatures, directions = np.linalg.eigh(likelihood.information(values))
-    return np.asarray(directions[:, curvatures < least])
 
 
 # ---- Covariances
