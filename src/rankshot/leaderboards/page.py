@@ -70,6 +70,7 @@ def render_board(
         "covariates": _format_effects(board),
         "raters": raters,
     }
+    beats = board.clearly_better
     facts = [("Items", f"{len(board):,}"), (f"{board.counted}s", f"{board.weight:,.12g}")]
     if board.n_raters:
         facts.append(("Raters", f"{board.n_raters:,}"))
@@ -80,7 +81,9 @@ def render_board(
         title=title,
         verdict=_write_verdict(board),
         warnings=list_warnings(board),
-        reading=_explain(board),
+        level=f"{100 * board.level:g}%",
+        # Some item is not last, and better than nobody.
+        lonely=np.any(board.rank_intervals[:, 1] < len(board), where=~beats.any(axis=1)),
         cards=[Card(label.capitalize(), value) for label, value in facts],
         board=board,
         judges=_count_by_judge(board),
@@ -170,32 +173,6 @@ def _name(items: list[str], word: str) -> str:
     if len(parts) < 2:
         return parts[0] if parts else "no other"
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
-
-
-def _explain(board: Leaderboard) -> list[str]:
-    """Return how to read the table."""
-    gap = 58.0 if board.scale == "elo" else 1 / 3
-    wins = 10 / (1 + np.exp(-gap / board.unit))
-    points = f"{gap:.0f} points" if board.scale == "elo" else f"{gap:.2f}"
-    tied = " of the votes that are not ties" if board.tie_parameter else ""
-    level = f"{100 * board.level:g}%"
-    looks = {
-        "one": "All of this holds for one look at votes whose number was fixed beforehand; for "
-        'repeated looks, or votes on suggested pairs, use looks="many" or looks="guided"',
-        "many": "All of this holds however often you look while votes come in",
-        "guided": "All of this holds however often you look, and whichever pairs you ask about",
-    }[board.looks]
-    together = f"all of these claims hold together with a probability of at least {level}"
-    lines = [
-        f"A difference of {points}: the first wins about {wins:.0f} of 10{tied}",
-        f"The {level} intervals are for a comparison of two items that you choose beforehand",
-        f"Better counts the items that an item is clearly better than; {together}",
-        f"Ranks are a {level} confidence set of the rank of an item",
-    ]
-    ranks = board.rank_intervals
-    if np.any((ranks[:, 1] < len(board)) & ~board.clearly_better.any(axis=1)):
-        lines[-1] += ", for each item alone: so an item that is not last can be better than nobody"
-    return [f"{line}." for line in [*lines, looks]]
 
 
 def _format_ratings(board: Leaderboard) -> list[tuple[Any, ...]]:
