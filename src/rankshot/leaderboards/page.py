@@ -223,17 +223,6 @@ def _format_pairs(board: Leaderboard) -> dict[str, object]:
     found = board.misfits()
     tested = [each for each in found if not np.isnan(each.p_value)]
     odd = [each for each in tested if each.p_value < 1 - board.level]
-    if not tested:
-        fit = f"No pair has the {LEAST_VOTES} votes that a test needs."
-    else:
-        which = f"Of {format_count(len(tested), 'pair')} with at least {LEAST_VOTES} votes, "
-        which += f"{len(odd) or 'none'} {'differ' if len(odd) > 1 else 'differs'} from what the "
-        which += "ratings expect by more than chance explains"
-        fit = (
-            f"No: no single order of worths describes these votes. {which}."
-            if odd
-            else f"Yes. {which} (smallest p = {tested[0].p_value:.2g}, adjusted for all of them)."
-        )
     pairs = [
         (each.first, each.second, f"{each.votes:,.6g}", format_percent(each.observed, 0),
          format_percent(each.expected, 0), f"{each.p_value:.2g}")
@@ -247,8 +236,11 @@ def _format_pairs(board: Leaderboard) -> dict[str, object]:
         texts = [["" if np.isnan(x) else f"{100 * x:.0f}" for x in row] for row in observed]
         matrix = format_matrix(board.items[:n], observed, texts)
     next_pairs = list(dict.fromkeys(board.next_pairs(FIRST_ROWS)))
-    return {"matrix": matrix, "pairs": pairs, "fit": fit, "next": next_pairs, "shown": n,
-            "least": LEAST_VOTES}  # fmt: skip
+    return {
+        "matrix": matrix, "pairs": pairs, "next": next_pairs, "shown": n, "least": LEAST_VOTES,
+        "n_odd": len(odd), "tested": format_count(len(tested), "pair") if tested else "",
+        "smallest": f"{tested[0].p_value:.2g}" if tested else "",
+    }  # fmt: skip
 
 
 def _format_categories(board: Leaderboard) -> dict[str, object]:
