@@ -16,7 +16,7 @@ import numpy as np
 import rankshot as rs
 from rankshot import jobs
 from rankshot.cli import main
-from rankshot.zeroshot.files.score_tables import write_score_table
+from rankshot.zeroshot.tables import write_score_table
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram"]
 TARGETS = ["cat", "dog", "truck"]

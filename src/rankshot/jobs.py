@@ -49,19 +49,19 @@ from rankshot.ranking.ranking_files import read_rankings
 from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings
 from rankshot.zeroshot.decide import REJECTED, label_or_reject
-from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.files.score_tables import (
+from rankshot.zeroshot.joint_head import JointHead, load_head
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.tables import (
     AUTO,
     LOGITS,
     ONE_VS_ONE,
     PROBABILITIES,
     SCORE_TYPES,
     ScoreTable,
+    open_predictions,
     open_scores,
 )
-from rankshot.zeroshot.joint_head import JointHead, load_head
-from rankshot.zeroshot.knowledge import Knowledge
-from rankshot.zeroshot.linear_head import LinearHead
 
 __all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING, HEAD = ".parquet", ".rankshot"

@@ -31,7 +31,7 @@ from rankshot import leaderboards
 from rankshot.datasets import write_photographs
 from rankshot.recognition import open_run
 from rankshot.recognition.models import BUILT_IN_FILE, open_built_in
-from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.tables import read_predictions
 
 SCORES = rs.Scores(LOGITS, SEEN)
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from peak_memory import peak_of
 from rankshot.core.columns import open_table
 from rankshot.core.errors import OutputError
-from rankshot.zeroshot.files.predictions import (
-    PROBABILITIES,
+from rankshot.zeroshot.tables import (
+    PROBABILITY_RULE,
     open_predictions,
     read_predictions,
     read_truth,
@@ -85,7 +85,7 @@ def test_only_the_most_probable_classes(tmp_path, ending, rng):
     assert table.columns == ["id", "label", "label_2", "probability", "probability_2"]
     assert table.read_texts("label", "label_2") == [labels, order[:, 1].tolist()]
     np.testing.assert_array_equal(
-        table.read_numbers(["probability", "probability_2"], PROBABILITIES),
+        table.read_numbers(["probability", "probability_2"], PROBABILITY_RULE),
         as_written(-np.sort(-proba, axis=1)[:, :2], ending),
     )
     with refuses("columns", where=str(path)):

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from peak_memory import peak_of
 from rankshot import RankshotError, Scores
-from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
+from rankshot.zeroshot.tables import open_scores, write_score_table
 from refusals import ANY, refuses
 
 ENDINGS = [".csv", ".parquet"]

@@ -9,8 +9,8 @@ from scipy.stats import zscore
 import rankshot as rs
 from exact import by_pair
 from rankshot.core.errors import NO_VALUE
-from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.scores import LEAST_PROBABILITY, standardize_rows
+from rankshot.zeroshot.tables import as_scores
 from refusals import refuses
 
 ITEMS = ("a", "b", "c", "d")

@@ -12,7 +12,7 @@ from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer, open_writer
 from rankshot.datasets.embedded import load_cifar
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.files.score_tables import write_score_table
+from rankshot.zeroshot.tables import write_score_table
 
 N_VOTES = 240
 EXAMPLE_FILES = (

@@ -34,8 +34,6 @@ from rankshot.sources.named_rankings import Source
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings, only_new, source_names, sources_of
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.files.score_tables import AUTO, read_scores
 from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.joint_head import JointHead
 from rankshot.zeroshot.knowledge import Knowledge
@@ -49,6 +47,7 @@ from rankshot.zeroshot.remarks import (
 )
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.tables import AUTO, open_predictions, read_scores
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 Labels = NDArray[np.str_]

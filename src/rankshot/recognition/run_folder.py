@@ -33,14 +33,13 @@ from rankshot.core.files import (
 )
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.ranking.ranking_files import read_rankings, write_rankings
-from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.files.score_tables import LOGITS, open_scores, write_score_table
 from rankshot.zeroshot.joint_head import load_head
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.tables import LOGITS, open_scores, read_predictions, write_score_table
 
 FORMAT = "rankshot run 4"
 MANIFEST = "run.json"

@@ -27,12 +27,12 @@ from rankshot.recognition.run_folder import Run, open_run
 from rankshot.recognition.scoring import check_scores
 from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.explanation import Explanation, explain
-from rankshot.zeroshot.files.predictions import read_predictions, read_truth
 from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.joint_head import load_head
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.paper.ranking_methods import ProbabilisticRanking
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
+from rankshot.zeroshot.tables import read_predictions, read_truth
 
 TITLE = "Predictions of new classes"
 SHOWN = 5

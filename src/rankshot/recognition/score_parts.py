@@ -32,7 +32,7 @@ from rankshot.recognition.scoring import (
     prepare_model,
     run_model,
 )
-from rankshot.zeroshot.files.score_tables import Block, require_score_file, write_score_table
+from rankshot.zeroshot.tables import Block, require_score_file, write_score_table
 
 PART_INPUTS = 1000
 """The number of inputs of a part, or a few more: a part ends with a whole batch."""

@@ -11,8 +11,8 @@ from rankshot.core.files import replace_file, replace_own, require_own
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.recognition.run_folder import SCORE_TYPES
 from rankshot.review.session import Review
-from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.joint_head import NONE_OF_THESE
+from rankshot.zeroshot.tables import open_predictions
 
 LABELS, HEAD, PREDICTIONS = "labels.csv", "head.rankshot", "predictions.csv"
 MANIFEST = "review.json"

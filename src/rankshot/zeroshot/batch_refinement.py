@@ -20,7 +20,6 @@ from rankshot.zeroshot.class_means import DENSITY_WEIGHT
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
 from rankshot.zeroshot.examples import as_examples
-from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,
@@ -29,6 +28,7 @@ from rankshot.zeroshot.scores import (
     standardize_blocks,
     standardize_rows,
 )
+from rankshot.zeroshot.tables import as_scores
 from rankshot.zeroshot.weighted_mean import Examples, WeightedMean
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import InputError, suggest_name
-from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.tables import as_scores, read_labelled
 
 
 def as_examples(

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.zeroshot.decide import take_top
-from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.joint_head import JointHead
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.tables import as_scores
 
 Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]

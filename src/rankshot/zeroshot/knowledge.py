@@ -15,7 +15,6 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders, as_rankings, only_new
 from rankshot.zeroshot.examples import as_examples
-from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.forecast import Forecast
 from rankshot.zeroshot.joint_head import JointHead
 from rankshot.zeroshot.linear_head import LinearHead
@@ -23,6 +22,7 @@ from rankshot.zeroshot.rehearsal import Grid, rehearse
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.tables import as_scores, read_labelled
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, Examples, Labelled, WeightedMean
 
 Labels = NDArray[np.str_]

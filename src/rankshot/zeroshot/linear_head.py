@@ -30,10 +30,10 @@ from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import as_names, require_number
 from rankshot.zeroshot.decide import Top, most_probable, take_top
 from rankshot.zeroshot.default_head import rank_bonus
-from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.formula import Formula, evaluate, linear_logits, scale_features
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.scores import Kind, Scores, standardize_rows
+from rankshot.zeroshot.tables import as_scores
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.torch_head import TorchHead

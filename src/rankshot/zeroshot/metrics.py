@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.metrics import recall_score
 
-from rankshot.core.columns import NumberCheck
 from rankshot.core.errors import InputError, format_share, suggest_name
 from rankshot.core.validation import as_names, require_number, require_whole_number
+from rankshot.zeroshot.scores import PROBABILITY_RULE
 
 __all__ = [
     "Interval",
@@ -31,11 +31,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-PROBABILITY_ROUNDING = 1e-6
-"""How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
-PROBABILITIES = NumberCheck(
-    "probabilities must be numbers", 1 + PROBABILITY_ROUNDING, least=-PROBABILITY_ROUNDING
-)
 N_RESAMPLES = 1000
 
 
@@ -202,7 +197,7 @@ def reliability(
     if values.shape != (len(labels), len(names)):
         rule = f"must have the shape {(len(labels), len(names))}"
         raise InputError("proba", values.shape, rule)
-    PROBABILITIES.refuse_first(values, "row {}".format, names.__getitem__)
+    PROBABILITY_RULE.refuse_first(values, "row {}".format, names.__getitem__)
     if unknown := sorted({*labels.tolist()} - {*names}):
         close = suggest_name(unknown[0], names)
         raise InputError("y_true", unknown[0], f"is not one of the classes{close}")

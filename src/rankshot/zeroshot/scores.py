@@ -43,7 +43,14 @@ TIED_SCORES = 1e-5
 """Standardised scores that differ by less are equal: then both classes are predicted by half."""
 LARGEST_SCORE = 1e15
 """Larger scores are refused: their squares overflow in single precision."""
-FINITE = NumberCheck("scores must be finite numbers", LARGEST_SCORE)
+SCORE_RULE = NumberCheck(
+    "scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE
+)
+PROBABILITY_ROUNDING = 1e-6
+"""How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
+PROBABILITY_RULE = NumberCheck(
+    "probabilities must be numbers", 1 + PROBABILITY_ROUNDING, least=-PROBABILITY_ROUNDING
+)
 SUM_TOLERANCE = 0.02
 """How far the sum of the probabilities of a row may be from one: tables are rounded, half precision
 has three digits, and fastText returns probabilities such as 1.0001."""
@@ -103,7 +110,7 @@ class Scores:
         table = as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
         if other_library(table) is None:
-            FINITE.refuse_first(table, "row {}".format, lambda j: name_columns(names, kind)[j])
+            SCORE_RULE.refuse_first(table, "row {}".format, lambda j: name_columns(names, kind)[j])
         self.__dict__.update(
             columns=table,
             items=names,

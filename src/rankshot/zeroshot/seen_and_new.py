@@ -15,10 +15,10 @@ from rankshot.zeroshot.class_means import Examples, Inputs, Reference
 from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
-from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.joint_head import JointHead, describe_budget, take_features
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.tables import as_scores
 from rankshot.zeroshot.together import DecisionData, expect_together, fit_together
 from rankshot.zeroshot.weighted_mean import (
     WeightedMean,

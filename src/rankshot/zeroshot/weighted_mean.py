@@ -41,10 +41,10 @@ from rankshot.zeroshot.default_head import (
 )
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import as_examples
-from rankshot.zeroshot.files.score_tables import as_scores, read_labelled
 from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, standardize_rows
+from rankshot.zeroshot.tables import as_scores, read_labelled
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]

@@ -22,7 +22,6 @@ from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY, as_rankings
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.files.score_tables import as_scores
 from rankshot.zeroshot.paper.likelihoods import (
     PosteriorSum,
     RankingModel,
@@ -30,6 +29,7 @@ from rankshot.zeroshot.paper.likelihoods import (
     sum_over_rankings,
 )
 from rankshot.zeroshot.scores import Doubles, Floats, Scores, sum_pairs
+from rankshot.zeroshot.tables import as_scores
 
 POSTERIORS = ("consensus", "mean", "sum")
 

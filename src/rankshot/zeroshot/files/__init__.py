@@ -1,1 +1,0 @@
-"""Files of a zero-shot run: tables of scores (CSV, Parquet), predictions, true labels."""
