@@ -130,7 +130,7 @@ class ClassLabels:
         return [self.names[row] for row in self.find_rows(name)]
 
     def find_rows(self, name: str) -> list[int]:
-        """Return the numbers of the classes that a name may mean."""
+        """Return the numbers of the classes that ``name`` may mean."""
         for index in self._exact:
             if rows := index.get(name):
                 return rows
@@ -157,7 +157,7 @@ class ClassLabels:
         return []
 
     def correct(self, name: str) -> list[int]:
-        """Return the numbers of the classes from which a name may be misspelt.
+        """Return the numbers of the classes from which ``name`` may be misspelt.
 
         One letter is wrong, missing or too many, or two neighbours are exchanged. A word that
         WordNet knows is replaced only by another spelling of the same noun, such as racoon.
