@@ -12,7 +12,18 @@ from rankshot.sources.vectors import WordVectors, cosine
 from refusals import refuses
 
 rng = np.random.default_rng(0)
-WORDS = ("cat", "tree", "maple", "polar_bear", "sea lion", "t-shirt", "Paris", "New_York", "fish")
+WORDS = (
+    "cat",
+    "tree",
+    "maple",
+    "polar_bear",
+    "sea lion",
+    "t-shirt",
+    "Paris",
+    "New_York",
+    "fish",
+    "Great auk",
+)
 TABLE = {word: rng.normal(size=5) for word in WORDS}
 
 
@@ -26,6 +37,7 @@ def unit(word):
         ("polar+bear", ["polar_bear"], "read as 'polar_bear'"),
         ("t_shirt", ["t-shirt"], "read as 't-shirt'"),
         ("paris", ["Paris"], "read as 'Paris'"),
+        ("great_auk", ["Great auk"], "read as 'Great auk'"),
         ("maple_tree", ["maple", "tree"], "the mean of 'maple', 'tree'"),
         ("Maple paris-Cat", ["maple", "Paris", "cat"], "the mean of 'maple', 'Paris', 'cat'"),
         ("aquarium_fish", ["fish"], "read as its head 'fish': 'aquarium' unknown"),
