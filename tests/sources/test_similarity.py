@@ -75,6 +75,7 @@ def test_values_are_read_by_name_and_cannot_be_changed():
     assert table.reindex(["y", "x"], ["c", "d"]) == rs.Similarity(
         [[NAN, NAN], [3, NAN]], ["y", "x"], ["c", "d"]
     )
+    assert table.reindex(["x"], ["c", "d"]).unknown_items == ("d",)
     assert table.rescale().values.tolist() == [[0, 0.5, 1]]
 
 

@@ -165,7 +165,7 @@ def rank_names(
     """
     names, labels = as_names(targets, "targets"), _as_labels(items)
     look_up = labels.words | dict(words or {})
-    several = source if isinstance(source, (list, tuple)) else [source]
+    several: Any = source if isinstance(source, (list, tuple)) else [source]
     chosen = [each for each in several if each is not None]
     found = [_rank(each, names, labels, look_up, k) for each in chosen]
     open_names = _list_unranked(names, found)
