@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,10 +116,8 @@ def choose_inputs(outcomes: Outcomes, candidates: Rows) -> list[int]:
     surest = candidates[np.argsort(-outcomes.probability(candidates), kind="stable")]
     predicted = outcomes.predicted[surest]
     truth = None if outcomes.truth is None else outcomes.truth[surest]
-    n_classes = min(len(outcomes.classes), MAX_SHOWN_INPUTS // 2)
-    places = np.linspace(0, len(outcomes.classes) - 1, n_classes).round().astype(int)
     piles: list[Rows] = []
-    for name in (outcomes.classes[place] for place in places):
+    for name in outcomes.classes:
         if truth is None:
             theirs = surest[predicted == name]
             half = len(theirs) // 2
@@ -126,8 +125,8 @@ def choose_inputs(outcomes: Outcomes, candidates: Rows) -> list[int]:
         else:
             theirs, is_correct = surest[truth == name], predicted[truth == name] == name
             piles += [theirs[is_correct], theirs[~is_correct]]
-    each = MAX_SHOWN_INPUTS // len(piles)
-    return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
+    turns = zip_longest(*piles)
+    return [int(row) for turn in turns for row in turn if row is not None][:MAX_SHOWN_INPUTS]
 
 
 def _find_rival(truth: str | None, why: Explanation) -> str | None:
