@@ -42,7 +42,19 @@ def scale_features(features: Array, usual: Array, xp: Library) -> Array:
 def linear_logits(
     f: Array, features: Array | None, evidence: Array | None, c: Constants, xp: Library
 ) -> Array:
-    """The logits of a `LinearHead`: one column per new class."""
+    """The logits of a `LinearHead`: one column per new class.
+
+    Parameters
+    ----------
+    f : array of shape (n, C)
+        Scores of the seen classes.
+    features, evidence : array, optional
+        The features of the inputs, and another model's scores.
+    c : dict of arrays
+        The constants of the head.
+    xp : module
+        The library of the arrays.
+    """
     return evaluate(f, features, evidence, c, xp) / c["temperature"]
 
 
@@ -82,6 +94,17 @@ def joint_logits(
     """The logits of a `JointHead`: one column per class, sorted by name.
 
     That of the first guess is 0, so a new class is predicted if its log-odds exceed the threshold.
+
+    Parameters
+    ----------
+    f : array of shape (n, C)
+        Scores of the seen classes.
+    features, evidence : array, optional
+        The features of the inputs, and another model's scores.
+    c : dict of arrays
+        The constants of the head.
+    xp : module
+        The library of the arrays.
     """
     L = c["groups"].shape[1]
     x, excess, values, guess = joint_terms(f, features, evidence, c, xp)

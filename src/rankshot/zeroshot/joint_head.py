@@ -152,7 +152,10 @@ class JointHead(Head):
 
     @classmethod
     def from_decision(cls, new: LinearHead, together: Together, **options: Any) -> JointHead:
-        """The head over ``new`` classes and seen ones, by a decision that was fitted."""
+        """The head over ``new`` classes and seen ones, which decides as ``together``.
+
+        ``options`` are further parameters of the head.
+        """
         decisions, members = zip(*together.parts, strict=True)
         one, d = decisions[0], new.n_features
         own = LinearMap(*(np.concatenate(x) for x in zip(one.new, one.by_rankings, strict=True)))
@@ -210,7 +213,10 @@ class JointHead(Head):
         }
 
     def decision_terms(self, scores: Scores | ArrayLike) -> Doubles:
-        """The log-odds of the best new class against the first guess, and less the threshold."""
+        """The log-odds of the best new class against the first guess, and less the threshold.
+
+        There is one row for each row of ``scores``.
+        """
 
         def excess(*inputs: Any) -> Array:
             return joint_terms(*inputs)[1]

@@ -381,7 +381,7 @@ class LinearHead(Head):
         }
 
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
-        """The values before they are divided by the temperature and normalised.
+        """The values of ``scores`` before they are divided by the temperature and normalised.
 
         The values of a class can be compared between inputs: a high value means that the input
         fits the class well, even if it fits other classes better.
@@ -401,7 +401,7 @@ class LinearHead(Head):
     def contributions(self, scores: Scores | ArrayLike) -> dict[str, Doubles]:
         """What each seen class, feature and column of evidence adds to the log-probabilities.
 
-        Arrays of shape (n, classes, columns): "scores", and "features" and "another model" if the
+        For each row of ``scores``. Arrays of shape (n, classes, columns): "scores", and "features" and "another model" if the
         head has these. Their sum over all columns is the log-probability, up to the offset of each
         class and a constant of each input. A score counts as far as it is above what is usual for
         it, and above the other scores of the input.
