@@ -1,9 +1,9 @@
 """Time and memory of fitted heads, against the matrix product and log-softmax that they contain.
 
 Run with ``make bench``, in one thread; results are checked before they are timed. The benchmark
-fails if a `LinearHead` without the bonus for ranks takes more than twice as long as the product and
-the log-softmax, if the default head takes more than half the time of a linear classifier, or if
-memory is more than twice the input and the output. ``--small`` has fewer inputs, to try the script;
+fails if a `LinearHead` without the bonus for ranks takes more than 2.5 times as long as the product
+and the log-softmax, if the default head takes longer than a linear classifier, or if memory is more
+than 1.5 times the input and the output. ``--small`` has fewer inputs, to try the script;
 times are then printed, and nothing fails.
 """
 
@@ -20,11 +20,11 @@ from sklearn.linear_model import LogisticRegression
 import rankshot as rs
 from rankshot.zeroshot.default_head import PLACE_BONUS
 
-LIMIT = 2.0
-"""The largest ratio to a product and a log-softmax, without ranks."""
-SHARE_OF_CLASSIFIER = 0.5
+LIMIT = 2.5
+"""The largest ratio to a product and a log-softmax, without ranks: 2 on an idle machine."""
+SHARE_OF_CLASSIFIER = 1.0
 """The largest ratio of the default head to a linear classifier with 512 features."""
-MEMORY = 2.0
+MEMORY = 1.5
 """The largest ratio of memory to that of the input and the output."""
 SIZES = [(20_000, 1000, 40), (200_000, 100, 10)]
 """Inputs, seen classes, new classes."""

@@ -401,10 +401,10 @@ class LinearHead(Head):
     def contributions(self, scores: Scores | ArrayLike) -> dict[str, Doubles]:
         """What each seen class, feature and column of evidence adds to the log-probabilities.
 
-        For each row of ``scores``. Arrays of shape (n, classes, columns): "scores", and "features" and "another model" if the
-        head has these. Their sum over all columns is the log-probability, up to the offset of each
-        class and a constant of each input. A score counts as far as it is above what is usual for
-        it, and above the other scores of the input.
+        For each row of ``scores``. Arrays of shape (n, classes, columns): "scores", and "features"
+        and "another model" if the head has these. Their sum over all columns is the
+        log-probability, up to the offset of each class and a constant of each input. A score counts
+        as far as it is above what is usual for it, and above the other scores of the input.
         """
         table = self.require(as_scores(scores, self.seen))
         values, features, evidence = self._inputs(table)
