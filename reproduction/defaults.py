@@ -491,6 +491,7 @@ FIXED = {
             "zeroshot.decide.EQUAL_LOG_PROBA",
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
+            "zeroshot.scores.PROBABILITY_ROUNDING",
             "zeroshot.scores.SUM_TOLERANCE",
             "zeroshot.paper.likelihoods.LEAST_TOTAL",
             "zeroshot.evidence.LOG_WEIGHTS",
@@ -522,6 +523,7 @@ FIXED = {
         ),
         "a size of hold-outs",
     ),
+    "zeroshot.tables.DIGITS": "the digits that are written",
     f"{GATE}.SEEN_LOSS": "a choice of the user",
     **dict.fromkeys(
         (

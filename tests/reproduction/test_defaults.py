@@ -33,6 +33,7 @@ from reproduction.defaults import (
 from sklearn.base import BaseEstimator
 
 import rankshot as rs
+from rankshot.core.columns import NumberCheck
 from rankshot.zeroshot import class_means, default_head, evidence, weighted_mean
 from rankshot.zeroshot.metrics import Interval
 
@@ -42,7 +43,9 @@ ADVICE = "see reproduction/defaults.py and run make defaults"
 
 
 def has_number(value):
-    """Return whether a value is a number, or has numbers inside."""
+    """Return whether a value is a number, or has numbers inside. What checks input chooses none."""
+    if isinstance(value, NumberCheck):
+        return False
     if isinstance(value, Mapping):
         return any(map(has_number, value.values()))
     if isinstance(value, tuple | list):
