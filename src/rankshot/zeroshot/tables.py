@@ -342,11 +342,15 @@ def read_scores(
             for name, kind in ((ID, object), (LABEL, str))
         )
         found = LabelledScores(Scores(frame_to_matrix(values), values.columns), ids, labels)
+    elif items is None:
+        hint = "name their classes: rs.Scores(values, names), or seen=names"
+        rule = "must be Scores, a data frame or a file"
+        raise InputError("scores", type(table).__name__, rule, hint=hint)
     else:
-        array, C = as_floats(table), len(items or ())
+        array, C = as_floats(table), len(items)
         # Three classes have three pairs; then an array is interpreted as one column per class.
         paired = array.ndim == 2 and array.shape[1] == C * (C - 1) // 2 and array.shape[1] != C
-        found = LabelledScores(Scores(array, items or (), ONE_VS_ONE if paired else "multiclass"))
+        found = LabelledScores(Scores(array, items, ONE_VS_ONE if paired else "multiclass"))
     warn_of_probabilities(found.scores)
     return found
 
