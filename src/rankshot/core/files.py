@@ -72,6 +72,12 @@ def decode_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
             raise InputError("line", NO_VALUE, rule, where=where) from None
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file."""
+    with open_bytes(path) as stream:
+        return "".join(line for _, line in decode_lines(stream, path))
+
+
 def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
     with open_bytes(path) as stream:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankshot.core.errors import NO_VALUE, InputError, join_some, suggest_name
-from rankshot.core.files import decode_lines, open_bytes
+from rankshot.core.files import read_text
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.look_alikes import NamedRankings
@@ -201,17 +201,14 @@ def read_answer_files(
     rows: list[tuple[list[str], str, str]] = []
     notes: list[str] = []
     for rater, paths in _list_files(Path(path)).items():
-        text = "\n\n".join(map(_read_answer, paths))
-        found = read_answers(text, target_names, item_names, length)
+        # Each part of an answer may follow its prompt.
+        answers = [read_text(path).rpartition(PROMPT_END)[2] for path in paths]
+        found = read_answers("\n\n".join(answers), target_names, item_names, length)
         if not found.orders:
-            raise InputError(
-                "answer",
-                NO_VALUE,
-                f"has no usable list ({'; '.join(found.notes[:FAULTS_SHOWN])})",
-                where=" and ".join(map(str, paths)),
-                hint="it must be the answer to a prompt with these classes, with their names in "
-                "the same language; ask again, or leave out this file",
-            )
+            rule = f"has no usable list ({'; '.join(found.notes[:FAULTS_SHOWN])})"
+            hint = "ask again with these very names of classes, or leave out this file"
+            where = " and ".join(map(str, paths))
+            raise InputError("answer", NO_VALUE, rule, where, hint)
         rows += [(order, target, rater) for target, order in found.orders.items()]
         notes += [f"{rater}: {note}" for note in found.notes]
     orders, ranked, raters = zip(*rows, strict=True)
@@ -236,13 +233,6 @@ def _list_files(path: Path) -> dict[str, list[Path]]:
     for file in sorted(files, key=lambda file: (len(file.stem), file.name)):
         raters.setdefault(file.stem.partition(PART)[0], []).append(file)
     return raters
-
-
-def _read_answer(path: Path) -> str:
-    """The text of a file, without the prompt if that was copied as well."""
-    with open_bytes(path) as stream:
-        text = "".join(line for _, line in decode_lines(stream, path))
-    return text.rpartition(PROMPT_END)[2]
 
 
 # ---- From the text of an answer to lists of names

@@ -189,13 +189,11 @@ class LanguageModel:
         require_number("temperature", self.temperature, least=0, below=inf)
         # The message shows nothing of an address, which may hold a password.
         if self.base_url is not None and not re.fullmatch(r"https?://[^@?#\s]+", self.base_url):
-            raise InputError(
-                "base_url",
-                NO_VALUE,
-                "must be an address such as 'https://host/v1' or 'http://localhost:8080/v1', "
-                "without a user, a password or a key",
-                hint=f"a key belongs in the environment variable {KEY_VARIABLE}",
+            rule = (
+                "must be an address such as 'http://localhost:8080/v1', without user and password"
             )
+            hint = f"a key belongs in the environment variable {KEY_VARIABLE}"
+            raise InputError("base_url", NO_VALUE, rule, hint=hint)
         make_question(self.question, self.inputs)
 
     def rankings(self, targets: Iterable[object], items: Iterable[object]) -> Rankings:
@@ -214,9 +212,12 @@ class LanguageModel:
         # On a terminal only.
         bar = tqdm(desc=self.model, total=len(questions), unit="answer", disable=None)
         with AnswerLog(self.log) as log, bar:
-            orders = self._find_orders(questions, log, bar)
+            open_ones = log.list_open(questions)
+            bar.update(len(questions) - len(open_ones))
+            if open_ones:
+                self._ask_all(open_ones, log, bar)
         return Rankings.from_orders(
-            orders,
+            [log.find(question) or [] for question in questions],
             items=names,
             targets=[question["target"] for question in questions],
             sources=self.model,
@@ -227,8 +228,7 @@ class LanguageModel:
         """Estimate what `rankings` would cost now, without the questions that the log answers."""
         names = as_names(items)
         questions = self._list_questions(as_names(targets, "targets"), names)
-        log = AnswerLog(self.log)
-        open_ones = [question for question in questions if log.find(question) is None]
+        open_ones = AnswerLog(self.log).list_open(questions)
         prompts = sum(estimate_tokens(write_prompt(question)) for question in open_ones)
         # Which items will be chosen is unknown: assume k items of average length.
         k = choose_length(self.k, names)
@@ -257,31 +257,25 @@ class LanguageModel:
             for number in range(1, self.raters + 1)
         ]
 
-    def _find_orders(
-        self, questions: list[dict[str, Any]], log: AnswerLog, bar: Any
-    ) -> list[list[str]]:
-        """Return the answers in the order of the questions; those that the log lacks are asked."""
-        open_ones = [question for question in questions if log.find(question) is None]
-        bar.update(len(questions) - len(open_ones))
-        if open_ones:
-            ask, failures = self.ask or self._connect(), list[Exception]()
+    def _ask_all(self, questions: list[dict[str, Any]], log: AnswerLog, bar: Any) -> None:
+        """Ask some questions, and store the answers in the log."""
+        ask, failures = self.ask or self._connect(), list[Exception]()
 
-            def answer(question: dict[str, Any]) -> None:
-                # After a failure, no question is begun, but those under way are paid: they are
-                # completed.
-                if not failures:
-                    try:
-                        self._ask_until_valid(question, log, ask)
-                        bar.update()
-                    except Exception as error:  # noqa: BLE001 - raised below, in the caller's thread
-                        failures.append(error)
+        def answer(question: dict[str, Any]) -> None:
+            # After a failure, no question is begun, but those under way are paid: they are
+            # completed.
+            if not failures:
+                try:
+                    self._ask_until_valid(question, log, ask)
+                    bar.update()
+                except Exception as error:  # noqa: BLE001 - raised below, in the caller's thread
+                    failures.append(error)
 
-            # Its threads are daemons: after Ctrl-C nobody waits for a slow answer.
-            with ThreadPool(min(self.parallel, len(open_ones))) as pool:
-                pool.map(answer, open_ones, chunksize=1)
-            if failures:
-                raise failures[0]
-        return [log.find(question) or [] for question in questions]
+        # Its threads are daemons: after Ctrl-C nobody waits for a slow answer.
+        with ThreadPool(min(self.parallel, len(questions))) as pool:
+            pool.map(answer, questions, chunksize=1)
+        if failures:
+            raise failures[0]
 
     def _ask_until_valid(self, question: dict[str, Any], log: AnswerLog, ask: Ask) -> None:
         """Ask until the answer is a valid ranking, and store it in the log."""
@@ -293,10 +287,10 @@ class LanguageModel:
             except RankshotError as error:
                 raise RankshotError(f"{who}: {error}{_describe_log(log)}") from None
             found = read_answers(text, [question["target"]], question["items"], question["k"])
-            ranking = found.orders.get(question["target"], [])
             fault = "; ".join(found.notes)
             if not fault:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
+                ranking = found.orders[question["target"]]
                 details = {"source": self.model, "asked": asked, "time": time}
                 log.add(question, {"ranking": ranking, **details})
                 return
@@ -382,6 +376,10 @@ class AnswerLog:
     def find(self, question: Mapping[str, object]) -> list[str] | None:
         """Return the stored ranking that answers this question, or None."""
         return self._rankings.get(_identify(question))
+
+    def list_open(self, questions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the questions without an answer."""
+        return [question for question in questions if self.find(question) is None]
 
     def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Append a question and its answer; they are on the disk when this returns."""

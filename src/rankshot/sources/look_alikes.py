@@ -156,19 +156,19 @@ class LookAlikes:
             elif dictionary.kind == "images" and dictionary.is_abstract(name):
                 reason = "is not in the dictionary, and usually is not a thing"
             notes.append(f"{name!r} {reason}: {REMEDY}")
-        rankings = None
-        if rows:
-            orders, targets, raters = (list(column) for column in zip(*rows, strict=True))
-            weights = [1.0 if found[name].is_certain else UNCERTAIN_WEIGHT for name in targets]
-            rankings = Rankings.from_orders(
-                orders,
-                items=item_names,
-                targets=targets,
-                sources=dictionary.source,
-                raters=raters,
-                weights=weights,
-            )
-        return NamedRankings(rankings, unknown, (*notes, *chosen.notes))
+        notes += chosen.notes
+        if not rows:
+            return NamedRankings(None, unknown, tuple(notes))
+        orders, targets, raters = zip(*rows, strict=True)
+        rankings = Rankings.from_orders(
+            orders,
+            items=item_names,
+            targets=targets,
+            sources=dictionary.source,
+            raters=raters,
+            weights=[1.0 if found[name].is_certain else UNCERTAIN_WEIGHT for name in targets],
+        )
+        return NamedRankings(rankings, unknown, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -196,13 +196,10 @@ class ItemNames:
     @cached_property
     def uncertain(self) -> tuple[str, ...]:
         """The seen classes that are not in the dictionary, as written or by a synonym."""
-        return tuple(
-            name
-            for name in self.items
-            if name not in self.listed
-            and self.dictionary.find_certain(self.words.get(name, name), self.synsets.get(name))
-            is None
-        )
+        find, words = self.dictionary.find_certain, self.words
+        others = [name for name in self.items if name not in self.listed]
+        entries = [find(words.get(name, name), self.synsets.get(name)) for name in others]
+        return tuple(name for name, one in zip(others, entries, strict=True) if one is None)
 
     @property
     def known_share(self) -> float:
@@ -244,8 +241,7 @@ class ItemNames:
         ``targets`` has the shape (targets, raters, classes).
         """
         values = np.full((*targets.shape[:2], len(self.items)), -np.inf)
-        unknown = set(self.unknown)
-        known = [i for i, name in enumerate(self.items) if name not in unknown]
+        known = np.flatnonzero(~np.isin(self.items, self.unknown))
         if self.is_direct:
             weights = targets[:, :, [self.listed[self.items[i]] for i in known]]
             values[:, :, known] = np.where(weights > 0, weights, -np.inf)

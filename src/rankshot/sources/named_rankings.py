@@ -116,9 +116,9 @@ def choose_source(items: Iterable[object] | ClassLabels) -> tuple[str, str]:
     labels = _as_labels(items)
     seen = LookAlikes().find_items(labels.names, labels.senses, labels.words)
     if seen.known_share >= FEWEST_KNOWN:
+        kind = ":sounds" if seen.dictionary.kind == "sounds" else ""
         reason = f"rankings: from the built-in dictionary of {seen.dictionary.source}; {BETTER}"
-        is_sounds = seen.dictionary.kind == "sounds"
-        return f"{LOOK_ALIKES}:sounds" if is_sounds else LOOK_ALIKES, reason
+        return LOOK_ALIKES + kind, reason
     known = round(seen.known_share * len(labels))
     reason = (
         f"rankings: from WordNet, as only {known:,} of {len(labels):,} seen classes are in the "
@@ -280,13 +280,11 @@ def compare_as(
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     if odd := set(look_up) - {*target_names, *item_names}:
-        name = min(odd)
-        hint = suggest_name(name, target_names + item_names)
-        raise InputError("look_up", name, f"is not a class{hint}")
+        hint = suggest_name(min(odd), target_names + item_names)
+        raise InputError("look_up", min(odd), f"is not a class{hint}")
     words = [[look_up.get(name, name) for name in names] for names in (target_names, item_names)]
     # Each text is looked up once, also where two classes share it.
     rows, columns = ({text: i for i, text in enumerate(dict.fromkeys(some))} for some in words)
     table = compare(tuple(rows), tuple(columns))
     cells = np.ix_([rows[text] for text in words[0]], [columns[text] for text in words[1]])
-    values = table.values[cells]
-    return Similarity(values, target_names, item_names, table.source, table.notes)
+    return Similarity(table.values[cells], target_names, item_names, table.source, table.notes)

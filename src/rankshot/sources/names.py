@@ -27,7 +27,7 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.core.files import decode_lines, iterate_names, open_bytes
+from rankshot.core.files import iterate_names, read_text
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.labels import (
     QUALIFIER,
@@ -110,14 +110,13 @@ class ClassLabels:
     @property
     def words(self) -> dict[str, str]:
         """The synonyms of classes that have more words than their name, for `compare_as`."""
-        found = {}
-        for name, words in zip(self.names, self.synonyms, strict=True):
-            # Sources that take the first word they know should try the name first. They read the
-            # name of a sense as its word.
-            ordered = sorted(words, key=name.__ne__)
-            if ordered != [name] and not is_sense(name):
-                found[name] = ", ".join(ordered)
-        return found
+        # Sources that take the first word they know should try the name first. They read the name
+        # of a sense as its word.
+        return {
+            name: ", ".join(sorted(words, key=name.__ne__))
+            for name, words in zip(self.names, self.synonyms, strict=True)
+            if words != (name,) and not is_sense(name)
+        }
 
     def match(self, name: str) -> list[str]:
         """Return the class that ``name`` means; none or several if this is not clear.
@@ -148,11 +147,9 @@ class ClassLabels:
             (self._by_singular, letters),
         ):
             for form in forms:
+                # A class with another synset is not meant.
                 rows = index.get(form, [])
-                if label.synset is not None:
-                    # A class with another synset is not meant.
-                    rows = [row for row in rows if self.synsets[row] is None]
-                if rows:
+                if rows := [i for i in rows if label.synset is None or self.synsets[i] is None]:
                     return rows
         return []
 
@@ -285,7 +282,16 @@ def read_class_labels(
         return load_imagenet_labels()
     raw, where = _list_labels(seen)
     with prefix_errors(where):
-        return _build([_as_label(label, i) for i, label in enumerate(raw)])
+        labels, remarks = _recognise_imagenet([_as_label(label, i) for i, label in enumerate(raw)])
+        readable, synonyms = zip(*(label.describe() for label in labels), strict=True)
+        names = _tell_apart(readable, synonyms, labels)
+        return ClassLabels(
+            names,
+            tuple(label.synset for label in labels),
+            synonyms,
+            tuple(label.given for label in labels),
+            (*remarks, *_describe_changes(labels, names)),
+        )
 
 
 @lru_cache(maxsize=1)
@@ -323,9 +329,7 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
 
 def _read_structure(path: Path) -> object:
     """Return the list or the object in a file; a text file is a list of its lines."""
-    with open_bytes(path) as stream:
-        text = "".join(line for _, line in decode_lines(stream, path))
-    is_json = path.suffix.lower() == ".json"
+    text, is_json = read_text(path), path.suffix.lower() == ".json"
     if is_json or text.lstrip()[:1] in {"[", "{"}:
         # The list of ImageNet's classes that is copied most is a dictionary of Python.
         for parse in (json.loads, ast.literal_eval):
@@ -373,20 +377,6 @@ def _as_label(raw: object, number: int) -> Label:
 # ---- From labels to classes
 
 
-def _build(labels: Sequence[Label]) -> ClassLabels:
-    labels, remarks = _recognise_imagenet(labels)
-    named = [label.describe() for label in labels]
-    synonyms = tuple(words for _, words in named)
-    names = _tell_apart([name for name, _ in named], synonyms, labels)
-    return ClassLabels(
-        names,
-        tuple(label.synset for label in labels),
-        synonyms,
-        tuple(label.given for label in labels),
-        (*remarks, *_describe_changes(labels, names)),
-    )
-
-
 def _recognise_imagenet(labels: Sequence[Label]) -> tuple[Sequence[Label], list[str]]:
     """Give labels that name ImageNet's classes, in ImageNet's order, their synsets.
 
@@ -419,10 +409,8 @@ def _tell_apart(
     Plain names that differ by case or separators alone were written so, and stay.
     """
     found = list(names)
-    more = [
-        _distinguish(name, words, label.synset)
-        for name, words, label in zip(names, synonyms, labels, strict=True)
-    ]
+    synsets = [label.synset for label in labels]
+    more = list(map(_distinguish, names, synonyms, synsets))
     while words := {
         i: word for i in _find_shared(found, labels) if (word := next(more[i], None)) is not None
     }:
@@ -502,26 +490,20 @@ def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
     path = Path(path)
     known = as_names(classes, "classes")
     look_up: dict[str, str] = {}
-    rows = (
-        (batch.where(row), *cells)
-        for batch in read_batches(path, [CLASS, LOOK_UP], missing={""})
-        for row, cells in enumerate(zip(*batch.read_texts(CLASS, LOOK_UP), strict=True))
-    )
-    for where, name, words in rows:
-        if not name and not words:
-            # Spreadsheets write such lines for empty rows.
-            continue
-        problem = ""
-        if name not in known:
-            problem = f"is not a class{suggest_name(name, known)}"
-        elif name in look_up or not words:
-            problem = "occurs twice" if words else "has no words to look up"
-        if problem:
-            raise InputError("class", name, problem, where)
-        if is_sense(words):
-            with prefix_errors(where):
-                load_nouns().synset(words)
-        look_up[name] = words
+    for batch in read_batches(path, [CLASS, LOOK_UP], missing={""}):
+        for row, (name, words) in enumerate(zip(*batch.read_texts(CLASS, LOOK_UP), strict=True)):
+            if not name and not words:
+                # Spreadsheets write such lines for empty rows.
+                continue
+            if name not in known:
+                batch.refuse("class", name, f"is not a class{suggest_name(name, known)}", row)
+            if name in look_up or not words:
+                problem = "occurs twice" if words else "has no words to look up"
+                batch.refuse("class", name, problem, row)
+            if is_sense(words):
+                with prefix_errors(batch.where(row)):
+                    load_nouns().synset(words)
+            look_up[name] = words
     return look_up
 
 
@@ -581,7 +563,5 @@ def choose_rehearsed(
     number = require_whole_number("number", number, len(names) - FEWEST_RANKED)
     seed = require_whole_number("seed", seed, least=0)
     chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
-    return (
-        tuple(name for name in names if name in chosen),
-        tuple(name for name in names if name not in chosen),
-    )
+    others = tuple(name for name in names if name not in chosen)
+    return tuple(name for name in names if name in chosen), others

@@ -83,7 +83,7 @@ OWN_ITEMS = """
 
 Some of the new classes below are items themselves. For each of these, imagine that the classifier \
 was trained without it, and list only other items."""
-FIELDS = {"target", "items", "k"}
+FIELDS, FIELD_NAMES = {"target", "items", "k"}, "{target}, {items} and {k}"
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,11 @@ def make_question(
     """
     text, order, usual = TEXTS.get(question, (question, None, ""))
     if question == "contrast" and len(classes) == 1:
-        raise InputError(
-            "question", question, f"compares new classes, but there is only {classes[0]!r}"
-        )
+        problem = f"compares new classes, but there is only {classes[0]!r}"
+        raise InputError("question", question, problem)
     if order is None and "{" not in text:
         problem = f"is not a question{suggest_name(question, TEXTS)}"
-        hint = (
-            f"give one of {quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
-        )
+        hint = f"give one of {quote_names(TEXTS)}, or a template with {FIELD_NAMES}"
         raise InputError("question", question, problem, hint=hint)
     whole = text if order is None else ONE_LIST.format(text=text, order=order)
     problem = ""
@@ -147,7 +144,7 @@ def make_question(
     with suppress(ValueError):
         fields = {field for _, field, _, _ in Formatter().parse(whole)} - {None}
     if fields != FIELDS:
-        problem = "must have the fields {target}, {items} and {k}, and may have {classes}"
+        problem = f"must have the fields {FIELD_NAMES}, and may have {{classes}}"
     if problem:
         raise InputError("question", question, problem, hint="a literal brace is written twice")
     return Question(whole, None if order is None else text, order)

@@ -74,15 +74,13 @@ class Similarity:
         notes: Iterable[str] = (),
     ) -> None:
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        shape = len(target_names), len(item_names)
+        n, m = len(target_names), len(item_names)
         try:
             table = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
             table = np.empty(0)
-        if table.shape != shape:
-            raise InputError(
-                "values", values, f"must be a table of {shape[0]} x {shape[1]} numbers"
-            )
+        if table.shape != (n, m):
+            raise InputError("values", values, f"must be a table of {n} x {m} numbers")
         if np.isinf(table).any():
             row, column = np.argwhere(np.isinf(table))[0]
             where = f"{target_names[row]!r} and {item_names[column]!r}"
@@ -95,9 +93,8 @@ class Similarity:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Similarity):
             return NotImplemented
-        return (
-            (self.targets, self.items, self.source) == (other.targets, other.items, other.source)
-        ) and np.array_equal(self.values, other.values, equal_nan=True)
+        own, others = ((one.targets, one.items, one.source) for one in (self, other))
+        return own == others and np.array_equal(self.values, other.values, equal_nan=True)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -12,11 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import (
-    InputError,
-    RankshotError,
-    quote_names,
-)
+from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import open_bytes
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module
@@ -102,13 +98,9 @@ class WordVectors:
         # Not KeyedVectors' own `in`: fastText's returns True for any text and invents a vector.
         vocabulary = getattr(vectors, "key_to_index", vectors)
         if not isinstance(vocabulary, Mapping):
-            raise InputError(
-                "vectors",
-                vectors,
-                "must be a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
-                "model)",
-                hint="WordVectors.from_file reads files",
-            )
+            rule = "must be a mapping from words to vectors, or gensim's KeyedVectors"
+            hint = "these are the .wv of a model; WordVectors.from_file reads files"
+            raise InputError("vectors", vectors, rule, hint=hint)
         self._lookup: Lookup = lambda words: {
             word: np.asarray(vectors[word], np.float64) for word in words if word in vocabulary
         }
@@ -177,17 +169,11 @@ class WordVectors:
         shape = next((vector.shape for vector in words.values()), ())
         for word, vector in words.items():
             if vector.ndim != 1 or vector.shape != shape or not np.isfinite(vector).all():
-                raise InputError(
-                    "vectors",
-                    vector.tolist(),
-                    "must be a row of finite numbers, as many as for other words",
-                    where=f"the word {word!r}",
-                )
+                rule = "must be a row of finite numbers, as many as for other words"
+                raise InputError("vectors", vector.tolist(), rule, where=f"the word {word!r}")
         # A zero vector has no direction, so its word counts as unknown.
-        units = {
-            word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
-        }
-        return {name: _find_vector(name, units) for name in names}
+        known = {word: unit_vectors([vector])[0] for word, vector in words.items() if vector.any()}
+        return {name: _find_vector(name, known) for name in names}
 
 
 def _read_glove(folder: Path, words: Collection[str]) -> Vectors:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -135,9 +135,8 @@ class WordNet:
             [nouns.synset(senses[target_names[i]].name) for i in rows],
             [nouns.synset(senses[item_names[j]].name) for j in columns],
         )
-        notes = [*_warn_of_shared(senses), *_report_doubts(senses)]
-        notes += [sense.note for sense in senses.values() if sense.note]
-        return Similarity(values, target_names, item_names, f"wordnet-{self.measure}", notes)
+        source, notes = f"wordnet-{self.measure}", _list_notes(senses)
+        return Similarity(values, target_names, item_names, source, notes)
 
     def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], list[str]]:
         """Return the senses of the known names, and the unknown names."""
@@ -150,28 +149,24 @@ class WordNet:
                 make_sense(option.synsets[i], float(posterior[i]))
                 for i in np.argsort(-posterior, kind="stable")[:2]
             )
-            runner_up = others[0] if others else None
-            senses[option.name] = replace(first, runner_up=runner_up, note=option.note)
+            senses[option.name] = replace(
+                first, runner_up=next(iter(others), None), note=option.note
+            )
         return senses, unknown
 
 
-def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
+def _list_notes(senses: Mapping[str, Sense]) -> Iterator[str]:
+    """Yield what is remarkable: shared senses, doubtful ones, and names in another form."""
     names: dict[str, list[str]] = {}
     for name, sense in senses.items():
         names.setdefault(sense.name, []).append(name)
-    return [
-        f"WARNING: {quote_names(some)} have the same sense, {sense}"
-        for sense, some in names.items()
-        if len(some) > 1
-    ]
-
-
-def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
-    doubtful = sorted((one.probability, name) for name, one in senses.items() if one.is_doubtful)
-    return [
-        f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?"
-        for _, name in doubtful
-    ]
+    for shared, some in names.items():
+        if len(some) > 1:
+            yield f"WARNING: {quote_names(some)} have the same sense, {shared}"
+    for _, name in sorted((one.probability, name) for name, one in senses.items()):
+        if senses[name].is_doubtful:
+            yield f"{name!r} is read as {senses[name]}; or is it {senses[name].runner_up}?"
+    yield from (sense.note for sense in senses.values() if sense.note)
 
 
 @dataclass(frozen=True)
@@ -388,14 +383,20 @@ class _SenseList:
         synsets = [candidate.synset for candidate in every]
         _, self.place = np.unique(synsets, return_inverse=True)
         self.usage = WEAK_POWER * np.log([candidate.count + 0.5 for candidate in every])
-        self.is_first = np.array([candidate.is_first for candidate in every])
-        self.is_complete = np.array([candidate.is_complete for candidate in every])
+        is_first, is_complete, is_capital = np.array(
+            [(one.is_first, one.is_complete, one.is_capital) for one in every]
+        ).T
         # How a pinned name is spelt says nothing about the others: it can be an id.
-        self.is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
-        self.has_synonyms = self.is_spelt & (nouns.word_counts[synsets] > 1)
-        self.is_capital = np.array([candidate.is_capital for candidate in every])
+        is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
         written = [option.name.partition(",")[0] for option in options]
-        self.has_capital = np.array([text != text.lower() for text in written])[self.owner]
+        has_capital = np.array([text != text.lower() for text in written])[self.owner]
+        # Flags of the spelling of candidates, each with the candidates among which it counts.
+        self.spelling = (
+            (is_first, is_spelt),
+            (is_complete, is_spelt & (nouns.word_counts[synsets] > 1)),
+            (has_capital, is_spelt & is_capital),
+            (has_capital, is_spelt & ~is_capital),
+        )
         self.is_leaf = nouns.sizes[synsets] == 1
         self.leaf_share = float((nouns.sizes == 1).mean())
         self.category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
@@ -423,10 +424,7 @@ class _SenseList:
             + np.log(density + self.kernel.min())
             + WEAK_POWER * np.log(in_category + 0.5)
             + WEAK_POWER * (leaf - usual_leaf)
-            + _log_rate(self.is_first, posterior, self.is_spelt)
-            + _log_rate(self.is_complete, posterior, self.has_synonyms)
-            + _log_rate(self.has_capital, posterior, self.is_spelt & self.is_capital)
-            + _log_rate(self.has_capital, posterior, self.is_spelt & ~self.is_capital)
+            + sum(_log_rate(flag, posterior, among) for flag, among in self.spelling)
         )
 
     def log_free(self, posterior: Floats) -> Floats:

@@ -107,11 +107,8 @@ class Nouns:
 
     def singulars(self, word: str) -> list[str]:
         """Return the possible singulars of a word by WordNet's own rules, most likely first."""
-        found = [self._irregular[word]] if word in self._irregular else []
-        for ending, instead in PLURALS.items():
-            if word.endswith(ending):
-                found.append(word.removesuffix(ending) + instead)
-        return found
+        regular = [word.removesuffix(s) + one for s, one in PLURALS.items() if word.endswith(s)]
+        return [self._irregular[word], *regular] if word in self._irregular else regular
 
     def senses(self, lemma: str) -> list[int]:
         """Return the synsets of a word (lower case, underscores for spaces), most common first."""
