@@ -7,8 +7,7 @@ import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
 from report_samples import EVALUATION, EXAMPLE, SHOWN, THUMBNAIL, summary
 
-from rankshot import RankshotError
-from rankshot.pages import Card, Report, render_report, write_page
+from rankshot.pages import Card, Report, render_report
 from rankshot.pages.explanations import ShownInput
 from rankshot.pages.predictions import PredictionOverview
 from rankshot.zeroshot.explanation import Explanation
@@ -145,25 +144,3 @@ def test_long_names_are_shortened_with_a_tooltip():
     assert f'title="{name}"' in page
     assert name not in Walker(page).text
     assert name[:79] + "…" in Walker(page).text
-    endless = "x" * 1_000_000
-    short = replace(
-        everywhere(endless), title="t", lead="", kind="", cards=(), notes=(), settings=()
-    )
-    short = replace(short, comparison=None, evaluation=None)
-    assert len(render_report(short)) < 100_000
-
-
-# ---- Files and errors
-
-
-def test_a_report_is_written_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "report.html"
-    page = render_report(Report("t"))
-    write_page(page, path)
-    assert path.read_text(encoding="utf-8") == page
-    with pytest.raises(RankshotError):
-        write_page(render_report(Report("\udc80")), path)
-    assert path.read_text(encoding="utf-8") == page
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(RankshotError):
-        write_page(page, tmp_path / "nowhere" / "report.html")

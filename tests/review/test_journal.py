@@ -1,8 +1,5 @@
 """What was acknowledged is found again, whatever happened; what is not an event is named."""
 
-import errno
-import os
-
 import pytest
 from small_review import open_review
 
@@ -20,14 +17,6 @@ def path(tmp_path):
         journal.append(event)
     journal.close()
     return tmp_path / "review.jsonl"
-
-
-def read(path):
-    journal = Journal(path)
-    try:
-        return [event for _, event in journal.read()]
-    finally:
-        journal.close()
 
 
 def test_every_cut_of_the_last_line_loses_only_that_line(path):
@@ -70,21 +59,6 @@ def test_only_the_owner_may_read_it(path):
     path.chmod(0o644)
     Journal(path).close()
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_full_disk_keeps_what_was_there(path, monkeypatch):
-    journal = Journal(path)
-
-    def fail(_handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OutputError):
-        journal.append({"what": "uncheck"})
-    monkeypatch.undo()
-    journal.append({"what": "close"})
-    journal.close()
-    assert read(path) == [*EVENTS, {"what": "close"}]
 
 
 def test_a_removed_file_is_noticed(path):

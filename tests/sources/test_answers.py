@@ -44,9 +44,6 @@ GOOD = {
 cat: leopards, tigers, foxes, sea lions, rabbits
 truck: pickup trucks, buses, streetcars, tractors, tanks
 persian cat: rabbits, foxes, leopards, mice, tigers""",
-    "yaml": "\n".join(
-        f"{name}:\n" + "\n".join(f"  - {item}" for item in order) for name, order in ORDERS.items()
-    ),
     "reasons below each name": "\n".join(
         f"## {name}\n"
         + "\n".join(f"{i}. **{x}**:\n   - its outline\n   - colour" for i, x in enumerate(order, 1))
@@ -73,22 +70,6 @@ def test_every_form_is_read(form):
     found = read_answers(GOOD[form], TARGETS, ITEMS, k=5)
     assert found.orders == ORDERS
     assert found.notes == ()
-
-
-OTHER_FORMS = {
-    "objects with reasons": json.dumps(
-        {
-            name: [{"rank": i, "item": item, "why": "its outline"} for i, item in enumerate(order)]
-            for name, order in ORDERS.items()
-        }
-    ),
-    "arrows": """\
-- **Cat** → leopard > tiger > fox > sea lion > rabbit
-- **Truck** → Pickup-truck > bus > street car > tractor > tank.
-- **Persian cat** → rabbit > fox > leopard > mouse > tiger""",
-    "csv": "class,1,2,3,4,5\n"
-    + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
-}  # fmt: skip
 
 
 BAD = {
@@ -175,10 +156,26 @@ def test_words_and_templates_of_a_user_are_in_the_question():
         make_question("similar", "texts")
 
 
-def test_a_list_may_begin_without_bullets():
-    found = read_answers("cat\ntiger\n- fox\n   - wolf", ["cat", "dog"], ITEMS, k=2)
-    assert found.orders == {"cat": ["tiger", "fox"]}
-    assert all(note.startswith("'dog'") for note in found.notes)
+@pytest.mark.parametrize(
+    ("text", "items", "order", "named"),
+    [
+        # A list may begin without bullets.
+        ("cat\ntiger\n- fox\n   - wolf", ITEMS, ["tiger", "fox"], []),
+        # A remark after a comma is not a name.
+        ("cat:\n1. tiger, like a lion\n2. fox, not a bus", ["tiger", "fox", "lion", "bus"],
+         ["tiger", "fox"], []),
+        # A name that fits two items is not guessed, and one without its kind in parentheses is.
+        ('{"cat": ["TURKEY", "turkey", "SEA LION", "bat"]}',
+         ["Turkey", "turkey", "sea lion", "sea_lion", "bat (animal)"], ["turkey", "bat (animal)"],
+         ["TURKEY", "SEA LION"]),
+        ("cat: heron, crane", ["crane (bird)", "crane (machine)", "heron"], ["heron"],
+         ["'crane (machine)'"]),
+    ],
+)  # fmt: skip
+def test_the_items_that_the_names_in_a_list_mean(text, items, order, named):
+    found = read_answers(text, ["cat", "dog"], items, k=2)
+    assert found.orders == {"cat": order}
+    assert all(any(name in note for note in found.notes) for name in named)
 
 
 def test_an_answer_about_one_class_need_not_name_it():
@@ -189,27 +186,11 @@ def test_an_answer_about_one_class_need_not_name_it():
     assert both.orders == {"cat": ["fox", "tiger"]}
 
 
-def test_a_name_that_fits_two_items_is_not_guessed():
-    items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox", "wolf"]
-    found = read_answers(
-        '{"cat": ["TURKEY", "turkey", "SEA LION", "fox", "wolves"]}', ["cat"], items, k=4
-    )
-    assert found.orders == {"cat": ["turkey", "fox", "wolf"]}
-    for name in ("TURKEY", "SEA LION"):
-        assert any(name in note for note in found.notes)
-
-
-def test_a_name_without_its_kind_in_parentheses():
-    items = ["crane (bird)", "crane (machine)", "bat (animal)", "heron"]
-    found = read_answers("stork: heron, crane, bat", ["stork"], items, 3)
-    assert found.orders == {"stork": ["heron", "bat (animal)"]}
-    assert "'crane (machine)'" in found.notes[0]
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        *OTHER_FORMS.values(), "", "\n", "I cannot help with that.", "[" * 5000, "{" * 5000,
+        json.dumps({name: [{"item": one} for one in order] for name, order in ORDERS.items()}),
+        "- **Cat** → leopard > tiger > fox", "", "I cannot help with that.", "{" * 5000,
         "[" * 900 + '"fox"' + "]" * 900, '{"cat":' * 400 + "{}" + "}" * 400,
     ],
     ids=lambda text: text[:9],
@@ -324,9 +305,3 @@ def test_the_rehearsed_classes_depend_on_names_and_seed_alone():
 def test_a_bad_number_of_rehearsed_classes(classes, number):
     with refuses("number", number):
         choose_rehearsed(classes, number)
-
-
-def test_a_remark_after_a_comma_is_no_name():
-    text = "cat:\n1. tiger, like a lion\n2. fox, not a bus\n3. lion"
-    found = read_answers(text, ["cat"], ["tiger", "lion", "fox", "bus"], 3)
-    assert found.orders == {"cat": ["tiger", "fox", "lion"]}

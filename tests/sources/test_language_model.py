@@ -230,19 +230,6 @@ def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(make, oracle
 # ---- The log
 
 
-def test_the_log_tells_all_and_is_a_file_of_rankings(make, oracle, log):
-    make(log=log, temperature=0.5, seed=3).rankings(TARGETS, ITEMS)
-    assert read_rankings(log, ITEMS) == expected()
-    records = [json.loads(line) for line in log.read_text().splitlines()]
-    for record, prompt in zip(records, oracle.prompts, strict=True):
-        assert (record["target"], record["k"], record["items"]) == understand(prompt)
-        assert (record["temperature"], record["seed"], record["asked"]) == (0.5, 3, 1)
-    first = records[0]
-    items = json.dumps(first["items"], ensure_ascii=False)
-    fields = {"target": json.dumps(first["target"]), "k": first["k"], "items": items}
-    assert first["prompt"].format(**fields) == oracle.prompts[0]
-
-
 @pytest.mark.parametrize(
     "other",
     [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.sources import choose_source, dictionary, rank_names
+from rankshot.sources import dictionary, rank_names
 from rankshot.sources.dictionary import Dictionary, load_dictionary
 from rankshot.sources.prompts import make_question
 from rankshot.sources.spelling import stem_words
@@ -237,38 +237,17 @@ def test_sounds_have_their_own_dictionary():
 # ---- What names alone give
 
 
-def test_wordnet_stays_where_seen_classes_are_not_in_the_dictionary():
-    found = rank_names(["alarm"], ["book_flight", "pay_bill", "timer", "calendar"])
-    assert found.rankings.source_names == ("wordnet-path",)
-    assert "2 of 4 seen classes" in found.notes[0]
-
-
-def test_a_source_that_ranks_is_asked_as_it_is():
+def test_a_source_that_is_named_is_asked_as_it_is_and_not_filled_in():
     model = rs.LanguageModel("me", ask=lambda _: '["tiger", "otter"]', k=2, raters=1)
     found = rank_names(["lion"], ANIMALS, model)
     assert found.rankings.orders() == [["tiger", "otter"]]
     assert (found.rankings.source_names, found.notes) == (("me",), ())
-
-
-def test_a_table_that_spells_names_differently_is_used():
-    table = rs.Similarity([[0.1, 0.9]], ["Lions"], ["Grey-Wolf", "TIGER"], source="mine")
-    found = rank_names(["lion"], ANIMALS, table)
-    assert found.rankings.orders() == [["tiger", "grey wolf"]]
-
-
-def test_a_source_that_is_named_is_not_filled_in():
     assert rank_names(["lion", "justice"], ANIMALS, "look-alikes").unknown == ("justice",)
-    table = rs.Similarity([[0.9, 0.1]], ["lion"], ANIMALS[:2])
+    # A table may spell names differently.
+    table = rs.Similarity([[0.1, 0.9]], ["Lions"], ["Grey-Wolf", "TIGER"], source="mine")
     found = rank_names(["lion", "okapi"], ANIMALS, table)
+    assert found.rankings.orders() == [["tiger", "grey wolf"]]
     assert found.unknown == ("okapi",)
-    assert found.rankings.target_names == ("lion",)
-
-
-def test_the_hint_names_the_function_and_the_source():
-    [note] = rank_names(["okapi"], ANIMALS).notes
-    assert "make_prompts" in note
-    assert "llm:MODEL" in note
-    assert choose_source(ANIMALS) == ("look-alikes", note)
 
 
 def test_the_answers_of_a_user_come_first(tmp_path):

@@ -60,12 +60,6 @@ def test_sources_hold_to_their_contract(source):
     check_source(source, ["cat", "truck"], ["bus", "fox"])
 
 
-def test_a_source_without_a_name_has_that_of_its_kind():
-    assert rs.Similarity([[1.0]], ["x"], ["a"]).to_rankings().source_names == ("similarity",)
-    words = {"x": [1, 2], "a": [2, 1]}
-    assert rs.WordVectors(words).similarity(["x"], ["a"]).source == "word vectors"
-
-
 def test_values_are_read_by_name_and_cannot_be_changed():
     table = rs.Similarity([[1.0, 2.0, 3.0]], ["x"], ITEMS)
     assert table["x", "b"] == 2

@@ -12,18 +12,7 @@ from rankshot.sources.vectors import WordVectors, cosine
 from refusals import refuses
 
 rng = np.random.default_rng(0)
-WORDS = (
-    "cat",
-    "tree",
-    "maple",
-    "polar_bear",
-    "sea lion",
-    "t-shirt",
-    "Paris",
-    "New_York",
-    "fish",
-    "Great auk",
-)
+WORDS = ["cat", "tree", "maple", "polar_bear", "t-shirt", "Paris", "fish", "Great auk"]
 TABLE = {word: rng.normal(size=5) for word in WORDS}
 
 
@@ -105,7 +94,7 @@ def test_gensim_objects_are_asked_for_known_words_alone():
     by_hand = WordVectors(TABLE).similarity(names, list(TABLE))
     np.testing.assert_allclose(table.values, by_hand.values, atol=1e-6)
     assert (table.notes, table.source) == (by_hand.notes, "w2v")
-    with pytest.raises(RankshotError, match=r"\.wv of a model"):
+    with refuses("vectors"):
         WordVectors(SimpleNamespace(wv=keyed))
 
 
@@ -145,17 +134,10 @@ def test_the_package_is_read_without_being_run(package):
 # ---- Cosines
 
 
-@pytest.mark.parametrize(
-    ("call", "parameter"),
-    [
-        (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vectors"),
-        (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vectors"),
-        (lambda: WordVectors("glove.txt"), "vectors"),
-    ],
-)
-def test_bad_arguments(call, parameter):
-    with refuses(parameter):
-        call().similarity(["a"], ["b"])
+@pytest.mark.parametrize("words", [{"a": [1, 2], "b": [1]}, {"a": [np.nan], "b": [1]}])
+def test_vectors_have_finite_numbers_and_one_length(words):
+    with refuses("vectors"):
+        WordVectors(words).similarity(["a"], ["b"])
 
 
 def test_permuting_permutes_and_equal_vectors_tie_in_tables_large_enough_for_any_matrix_kernel():

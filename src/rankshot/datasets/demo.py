@@ -209,6 +209,8 @@ def demo_report(demo: Demo) -> Report:
     classes = demo.head.classes_.tolist()
     outcomes = Outcomes(names, demo.head.predict(demo.scores), proba, demo.truth, classes)
     images, _, candidates = load_thumbnails()
+    forecast, accuracy = demo.forecast, demo.forecast.accuracy
+    before, after = forecast.calibration_error
     return build_report(
         "Ten classes that the classifier never saw",
         outcomes,
@@ -218,7 +220,7 @@ def demo_report(demo: Demo) -> Report:
         rankings=demo.rankings,
         consensus=merging.consensus_,
         n_places=K,
-        forecast=demo.forecast.predicted,
+        forecast=forecast.predicted,
         lead=(
             "A classifier that was trained on the 100 classes of CIFAR-100 recognises the 10 "
             "classes of CIFAR-10 without a single training image of them. Each new class is "
@@ -233,22 +235,12 @@ def demo_report(demo: Demo) -> Report:
         comparison=demo.comparison,
         notes=(
             CAPTION,
-            describe_rehearsal(demo),
+            "The evaluation, the images and the explanations use the head that a rehearsal chose.",
+            f"In this rehearsal, {len(forecast.classes)} seen classes were held out.",
+            f"Their mean accuracy: {format_percent(accuracy.estimate)} ({format_range(accuracy)}).",
+            f"Calibration error: {before:.1%} with the default temperature, {after:.1%} as chosen.",
             f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
             PANEL_NOTE,
             DATA_NOTE,
         ),
-    )
-
-
-def describe_rehearsal(demo: Demo) -> str:
-    """Return what the rehearsal was, and what it found."""
-    before, after = demo.forecast.calibration_error
-    return (
-        "The evaluation, the images and the explanations use the head that a rehearsal chose. In "
-        "this rehearsal, "
-        f"{len(demo.forecast.classes)} seen classes were held out. "
-        f"Their mean accuracy was {format_percent(demo.forecast.accuracy.estimate)} "
-        f"({format_range(demo.forecast.accuracy)}), and the calibration "
-        f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."
     )

@@ -204,8 +204,5 @@ def format_matrix(
 ) -> dict[str, Any]:
     """Return a square matrix of shares from 0 to 1 with its names, as a template takes it."""
     values = np.nan_to_num(shares).round(2).tolist()
-    rows = [
-        (name, [(text, share) for text, share in zip(*row, strict=True)])
-        for name, *row in zip(names, texts, values, strict=True)
-    ]
-    return {"names": list(names), "rows": rows}
+    cells = [list(zip(*row, strict=True)) for row in zip(texts, values, strict=True)]
+    return {"names": list(names), "rows": list(zip(names, cells, strict=True))}

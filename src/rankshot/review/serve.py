@@ -60,8 +60,7 @@ def review_run(run: Run, place: Path | None = None) -> Reviewed:
         what = f"{len(missing):,} of {format_count(len(ids), 'input')} not found"
         notes = (f"{what}; their scores are shown: {quote_names(missing)}",)
     if place is not None and len(missing) == len(ids):
-        hint = "ids must be paths below this folder, with or without extensions, or ids of this "
-        hint += f"file, but the first are {quote_names(missing)}"
+        hint = f"ids must be paths below this folder, or ids of this file: {quote_names(missing)}"
         raise InputError("inputs", str(place), "has none of the inputs", hint=hint)
     return Reviewed(learner, inputs, run.labelled, notes)
 
@@ -97,8 +96,7 @@ def serve_review(
     """
     token = os.environ.get(TOKEN)
     if token is None and not is_loopback(host):
-        hint = f"set {TOKEN}, for example to that of python -c 'import secrets; "
-        hint += "print(secrets.token_hex())'"
+        hint = f"set the environment variable {TOKEN} to a long secret"
         raise InputError("host", host, "can be reached by others without a token", hint=hint)
     learner, inputs, labels, notes = reviewed
     folder.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +47,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+            path.touch(0o600)
             path.chmod(0o600)
             # Not buffered: what is written goes to the system in one call.
             self._stream = path.open("a+b", buffering=0)
@@ -141,20 +140,16 @@ class Review:
         self._thread: Thread | None = None
         self._n_fitted = -1
         self.predicted: Predicted
-        self._replay()
-        self._fit_now()
-
-    # ---- Events
-
-    def _replay(self) -> None:
-        """Repeat all events of the journal."""
-        for where, event in self._journal.read():
+        for where, event in journal.read():
             self._apply(event, where)
         if self.audit is None:
             self._end_audit()
         if self._n_missing:
             text = f"{format_count(self._n_missing, 'label')} kept for inputs that no longer exist"
             self.notes.append(text)
+        self._fit_now()
+
+    # ---- Events
 
     def _apply(self, event: object, where: str = "") -> None:
         """Do what an event says."""

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 from math import ceil
 from threading import Lock
 from typing import Any, Literal
@@ -151,7 +151,12 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             nonlocal has_started
             has_started = True
-            await send(_add_headers(message))
+            if message["type"] == "http.response.start":
+                # The Back button and a reload must show the current state.
+                is_fresh = all(name != CACHE for name, _ in message["headers"])
+                cache = [(CACHE, b"no-store")] if is_fresh else []
+                message = {**message, "headers": [*message["headers"], *HEADERS, *cache]}
+            await send(message)
 
         async def refuse(error: RefusedError) -> None:
             page = self.refuse(HTTPConnection(scope), error)
@@ -176,15 +181,6 @@ class Guard:
                 # Starlette's own error page would not have the headers.
                 await refuse(RefusedError(500, "failed"))
             raise
-
-
-def _add_headers(message: Message) -> Message:
-    if message["type"] != "http.response.start":
-        return message
-    # The Back button and a reload must show the current state.
-    is_fresh = all(name != CACHE for name, _ in message["headers"])
-    cache = [(CACHE, b"no-store")] if is_fresh else []
-    return {**message, "headers": [*message["headers"], *HEADERS, *cache]}
 
 
 def _make_wait_refusal(wait: float) -> RefusedError:
@@ -275,12 +271,9 @@ def _bucket_key(address: str) -> str:
     except ValueError:
         # A proxy may send any text: only its beginning is kept.
         return address[:MOST_CHARACTERS]
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
     # IPv4 addresses may be written as IPv6; without this, all would share one block.
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return f"{int(parsed) >> 64:x}::/64"
+    ipv4 = getattr(parsed, "ipv4_mapped", parsed)
+    return f"{int(parsed) >> 64:x}::/64" if ipv4 is None else str(ipv4)
 
 
 # ---- The secret with which a person logs in
