@@ -285,28 +285,16 @@ def _count_shared_items(a: _GroupTables, b: _GroupTables) -> Floats:
     return counts
 
 
-class _Shares(NamedTuple):
-    """Probabilities of each group of tied items, of which some belong to the first k.
+def _share_places(size: Floats, k: Ints) -> tuple[Floats, Floats, Floats]:
+    """Probabilities of groups of ``size`` tied items, of which some belong to the first k.
 
-    ``inside``: that an item does. ``before``: that it precedes another item of its group, and
-    does. ``outside``: that it and another item of its group both do not.
+    First that an item does, then that it precedes another item of its group and does, last that
+    it and another item of its group both do not.
     """
-
-    inside: Floats
-    before: Floats
-    outside: Floats
-
-    @classmethod
-    def of(cls, size: Floats, begin: Floats, k: Ints) -> _Shares:
-        """Shares of groups of ``size`` items, with ``begin`` items before them."""
-        taken = np.clip(k - begin, 0, size)
-        left = size - taken
-        pairs = np.maximum(size * (size - 1), 1)
-        return cls(
-            taken / np.maximum(size, 1),
-            (taken * (taken - 1) / 2 + taken * left) / pairs,
-            left * (left - 1) / pairs,
-        )
+    taken = np.clip(k - np.cumsum(size, axis=-1) + size, 0, size)
+    left, pairs = size - taken, np.maximum(size * (size - 1), 1)
+    before = (taken * (taken - 1) / 2 + taken * left) / pairs
+    return taken / np.maximum(size, 1), before, left * (left - 1) / pairs
 
 
 def _mean_distance(table: Floats, k: Ints) -> Floats:
@@ -316,19 +304,18 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     k, the sum of N ∘ (F_a N F_b) counts pairs in opposite orders, and likewise for pairs that both
     rankings leave out. An item and itself are not a pair.
     """
-    sizes_a, sizes_b, k_of = table.sum(axis=3), table.sum(axis=2), k[..., None]
-    a = _Shares.of(sizes_a, np.cumsum(sizes_a, axis=-1) - sizes_a, k_of)
-    b = _Shares.of(sizes_b, np.cumsum(sizes_b, axis=-1) - sizes_b, k_of)
-    a, b = _Shares(*(x[..., None] for x in a)), _Shares(*(x[:, :, None] for x in b))
+    sizes, k_of = (table.sum(axis=3), table.sum(axis=2)), k[..., None]
+    in_a, before_a, none_a = (x[..., None] for x in _share_places(sizes[0], k_of))
+    in_b, before_b, none_b = (x[:, :, None] for x in _share_places(sizes[1], k_of))
     after = table.sum(axis=2, keepdims=True) - np.cumsum(table, axis=2)
-    by_a = a.inside * after + a.before * table
-    before = by_a * b.inside
-    by_both = np.cumsum(before, axis=3) - before + b.before * by_a
-    opposite = (table * (by_both - a.before * b.before)).sum(axis=(2, 3))
-    out_a, out_b = 1 - a.inside, 1 - b.inside
-    by_a = out_a * (out_a * table).sum(axis=2, keepdims=True) + (a.outside - out_a**2) * table
-    by_both = out_b * (out_b * by_a).sum(axis=3, keepdims=True) + (b.outside - out_b**2) * by_a
-    both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
+    by_a = in_a * after + before_a * table
+    before = by_a * in_b
+    by_both = np.cumsum(before, axis=3) - before + before_b * by_a
+    opposite = (table * (by_both - before_a * before_b)).sum(axis=(2, 3))
+    out_a, out_b = 1 - in_a, 1 - in_b
+    by_a = out_a * (out_a * table).sum(axis=2, keepdims=True) + (none_a - out_a**2) * table
+    by_both = out_b * (out_b * by_a).sum(axis=3, keepdims=True) + (none_b - out_b**2) * by_a
+    both_out = (table * (by_both - none_a * none_b)).sum(axis=(2, 3))
     n_left = table.sum(axis=(2, 3)) - k
     return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
 

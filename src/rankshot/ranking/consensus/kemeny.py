@@ -98,10 +98,8 @@ class Consensus:
         return self._score_and_gap[1] == 0
 
     def __repr__(self) -> str:
-        return (
-            f"Consensus(order={self.order!r}, score={self.score!r}, bound={self.bound!r}, "
-            f"optimal={self.optimal!r})"
-        )
+        names = "order", "score", "bound", "optimal"
+        return f"Consensus({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 def borda(rankings: Rankings) -> Consensus:
@@ -140,10 +138,9 @@ def make_consensus(
     place = np.empty(rankings.n_items, np.intp)
     place[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [g.size for g in groups])
     order = name_groups(groups, rankings.items)
-    if W is None:
-        return Consensus(order, lambda: _measure_places(precedence(rankings), place))
-    score_and_gap = _measure_places(W, place)
-    return Consensus(order, lambda: score_and_gap)
+    return Consensus(
+        order, lambda: _measure_places(precedence(rankings) if W is None else W, place)
+    )
 
 
 def kemeny(

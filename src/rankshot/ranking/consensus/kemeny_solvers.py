@@ -116,12 +116,9 @@ def _insert_items(excess: Floats, order: Items, items: list[int]) -> float:
         if gain <= least_gain:
             continue
         gained += gain
-        if best < here:
-            order[best + 2 : here + 1] = order[best + 1 : here].copy()
-            order[best + 1] = item
-        else:
-            order[here:best] = order[here + 1 : best + 1].copy()
-            order[best] = item
+        there, shift = (best + 1, 1) if best < here else (best, -1)
+        moved = order[min(here, there) : max(here, there) + 1]
+        moved[:] = np.roll(moved, shift)
     return gained
 
 
@@ -129,18 +126,14 @@ def _shuffle_stretch(excess: Floats, order: Items, rng: np.random.Generator) -> 
     trial = order.copy()
     begin = int(rng.integers(0, max(len(order) - STRETCH, 0) + 1))
     stretch = trial[begin : begin + STRETCH]
-    before = _stretch_cost(excess, stretch)
+    before = reversed_weight(excess, stretch)
     rng.shuffle(stretch)
-    loss = _stretch_cost(excess, stretch) - before
+    # An excess has both sides of its pair, and counts twice.
+    loss = (reversed_weight(excess, stretch) - before) / 2
     items = stretch.tolist()
     while (gained := _insert_items(excess, trial, items)) > 0:
         loss -= gained
     return trial if loss <= 0 else order
-
-
-def _stretch_cost(excess: Floats, stretch: Items) -> float:
-    # The excess of a pair has both of its sides, so the sum counts it twice.
-    return float(np.tril(excess[np.ix_(stretch, stretch)], -1).sum()) / 2
 
 
 def settle_ties(W: Floats, order: Items) -> Items:

@@ -342,21 +342,17 @@ class OrderSums:
 
     def _log_term(self, subsets: NDArray[np.int16], last: int) -> Floats:
         """Log G(S - i) + Σ_{j ∈ S - i} f_ji, i being the ``last``-th item of each S."""
-        size = subsets.shape[1]
-        item = subsets[:, last]
-        log_term: Floats = self.log_sums[size - 1][self.number_without(subsets, last)]
-        for other in range(size):
-            if other != last:
-                log_term = log_term + self.log_odds[subsets[:, other], item]
+        rest = np.delete(subsets, last, axis=1)
+        log_term: Floats = self.log_sums[rest.shape[1]][self.number(rest)]
+        for other in rest.T:
+            log_term = log_term + self.log_odds[other, subsets[:, last]]
         return log_term
 
-    def number_without(self, subsets: NDArray[np.int16], last: int) -> Ints:
-        """Numbers of the subsets that lack their ``last``-th item."""
+    def number(self, subsets: NDArray[np.int16]) -> Ints:
+        """Numbers of subsets of one size."""
         number = np.zeros(len(subsets), np.int64)
-        for other in range(subsets.shape[1]):
-            if other != last:
-                # Items after the one that is left out move one place down.
-                number += self._ways[subsets[:, other], other + (other < last)]
+        for place, items in enumerate(subsets.T, 1):
+            number += self._ways[items, place]
         return number
 
     def log_weights(self, row_sums: Floats, size: int) -> Floats:
@@ -378,11 +374,11 @@ class OrderSums:
             flow = np.zeros(len(self.subsets[size - 1]))
             for last in range(size):
                 share = here * np.exp(self._log_term(subsets, last) - self.log_sums[size])
-                flow += np.bincount(self.number_without(subsets, last), share, minlength=flow.size)
-                for other in range(size):
-                    if other != last:
-                        pair = subsets[:, other].astype(np.int64) * C + subsets[:, last]
-                        before += np.bincount(pair, share, minlength=C * C).reshape(C, C)
+                rest = np.delete(subsets, last, axis=1)
+                flow += np.bincount(self.number(rest), share, minlength=flow.size)
+                for other in rest.T:
+                    pair = other.astype(np.int64) * C + subsets[:, last]
+                    before += np.bincount(pair, share, minlength=C * C).reshape(C, C)
         return listed, before
 
     def sample_orders(

@@ -366,13 +366,9 @@ def _draw_passed(
 ) -> NDArray[np.int32]:
     """Draw V_j, one row per stage, by inverting the truncated geometric distribution."""
     left = np.arange(n_items, n_items - k, -1)[:, None]
-    u = rng.random((k, n))
-    if spread == 0:
-        passed = u * left
-    elif np.isinf(spread):
-        passed = np.zeros((k, n))
-    else:
-        passed = np.log1p(u * np.expm1(-spread * left)) / -spread
+    # The formula has limits at 0 and infinity, but no values.
+    spread = min(max(spread, 1e-300), 1e300)
+    passed = np.log1p(rng.random((k, n)) * np.expm1(-spread * left)) / -spread
     # Rounding can give the number after the last item.
     return np.minimum(passed.astype(np.int32), left - 1).astype(np.int32)
 

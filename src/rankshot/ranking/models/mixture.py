@@ -136,16 +136,15 @@ class RankingMixture(Estimator):
         require_whole_number("n_starts", self.n_starts)
         require_whole_number("max_iter", self.max_iter)
         require_number("tol", self.tol, above=0, below=np.inf)
-        sample = merge_equal(rankings)
-        self.n_raters_ = float(sample.counts.sum())
+        model = PlackettLuce() if self.model is None else self.model
+        if not isinstance(model, (PlackettLuce, Mallows)):
+            raise InputError("model", model, "must be PlackettLuce() or Mallows()")
+        em, rng = EM(rankings, model, self.n_groups), require_generator(self.random_state)
+        self.n_raters_ = float(em.counts.sum())
         # Sums of weights are not exact.
         if self.n_groups > max(1.0, self.n_raters_ * (1 + 1e-9)):
             rule = f"needs at least as many raters, but there are {self.n_raters_:g}"
             raise InputError("n_groups", self.n_groups, rule)
-        model = PlackettLuce() if self.model is None else self.model
-        if not isinstance(model, (PlackettLuce, Mallows)):
-            raise InputError("model", model, "must be PlackettLuce() or Mallows()")
-        em, rng = EM(sample, model, self.n_groups), require_generator(self.random_state)
         n_starts = self.n_starts if self.n_groups > 1 else 1
         starts = [
             em.run([em.start(rng)], min(SHORT_RUN, self.max_iter), self.tol)
@@ -167,7 +166,7 @@ class RankingMixture(Estimator):
         self.n_iter_ = len(self.history_)
         self.log_likelihood_ = state.log_likelihood
         # Worths or a centre, and the spread of Mallows' model.
-        n_own = int(alike_items(sample.rankings).max()) + isinstance(self.models_[0], Mallows)
+        n_own = int(alike_items(em.rankings).max()) + isinstance(self.models_[0], Mallows)
         self.n_parameters_ = self.n_groups * (n_own + 1) - 1
         self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
         return self
@@ -218,11 +217,27 @@ class State(NamedTuple):
 
 
 class EM:
-    """Where EM for a sample starts, and its two steps."""
+    """Where EM starts, and its two steps.
 
-    def __init__(self, sample: Sample, model: PlackettLuce | Mallows, n_groups: int) -> None:
-        self.sample, self.model, self.n_groups = sample, model, n_groups
-        weights = sample.rankings.weights
+    Attributes
+    ----------
+    rankings : Rankings
+        The different rankings, with their total weights.
+    copies : csr_array of shape (units, rankings)
+        How often a unit, a rater or a ranking, gave each of them.
+    counts : ndarray of shape (units,)
+        How many equal units each one stands for.
+    """
+
+    def __init__(self, rankings: Rankings, model: PlackettLuce | Mallows, n_groups: int) -> None:
+        self.model, self.n_groups = model, n_groups
+        counted = keep_counted(rankings)
+        counted = replace(counted, targets=np.full(len(counted), None, object))
+        unit, exponents, self.counts = assign_units(counted)
+        self.rankings, number = merge_copies(counted)
+        shape = len(self.counts), len(self.rankings)
+        self.copies = csr_array((exponents, (unit, number)), shape=shape)
+        weights = self.rankings.weights
         shared = SHARED_WEIGHT if n_groups > 1 else 0.0
         self.shared = shared * weights / weights.sum()
 
@@ -232,7 +247,7 @@ class EM:
         The next unit is drawn in proportion to how much less probable it is, in the groups so
         far, than the most probable unit.
         """
-        rankings, copies, counts = self.sample
+        rankings, copies, counts = self.rankings, self.copies, self.counts
         everybody = rankings.weights / rankings.weights.sum()
         models: list[Any] = []
         columns: list[Floats] = []
@@ -260,9 +275,9 @@ class EM:
 
     def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
         """E step: the probability of each group for each unit."""
-        joint = self.sample.copies @ log_probs + log_shares(shares)
+        joint = self.copies @ log_probs + log_shares(shares)
         total = logsumexp(joint, axis=1)
-        log_likelihood = float(self.sample.counts @ total)
+        log_likelihood = float(self.counts @ total)
         objective = log_likelihood + float((self.shared @ log_probs).sum())
         objective -= sum(map(_find_penalty, models))
         memberships = np.exp(joint - total[:, None])
@@ -270,8 +285,8 @@ class EM:
 
     def step(self, state: State) -> State:
         """M step, then E step."""
-        counted = self.sample.counts[:, None] * state.memberships
-        weights = self.sample.copies.T @ counted + self.shared[:, None]
+        counted = self.counts[:, None] * state.memberships
+        weights = self.copies.T @ counted + self.shared[:, None]
         models, log_probs = list(state.models), state.log_probs.copy()
         for g, last in enumerate(state.models):
             model, column = self._fit(weights[:, g])
@@ -279,12 +294,12 @@ class EM:
             gain = weights[:, g] @ (column - log_probs[:, g])
             if gain >= _find_penalty(model) - _find_penalty(last):
                 models[g], log_probs[:, g] = model, column
-        shares = counted.sum(axis=0) / self.sample.counts.sum()
+        shares = counted.sum(axis=0) / self.counts.sum()
         return self.evaluate(models, log_probs, shares)
 
     def _fit(self, weights: Floats) -> tuple[PlackettLuce | Mallows, Floats]:
         """The model of the rankings with these weights, and their log-probabilities."""
-        rankings = replace(self.sample.rankings, weights=weights)
+        rankings = replace(self.rankings, weights=weights)
         model = clone(self.model).fit(rankings)
         return model, model.log_prob(rankings)
 
@@ -321,31 +336,3 @@ def assign_units(rankings: Rankings) -> tuple[NDArray[np.intp], Floats, Floats]:
     owned, n_raters = rater > 0, int(rater.max(initial=0))
     unit = np.where(owned, rater, n_raters + np.cumsum(~owned)) - 1
     return unit, np.where(owned, weights, 1.0), np.append(np.ones(n_raters), weights[~owned])
-
-
-class Sample(NamedTuple):
-    """Rankings without repetitions, and who gave them.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        The different rankings, with their total weights.
-    copies : csr_array of shape (units, rankings)
-        How often a unit, a rater or a ranking, gave each of them.
-    counts : ndarray of shape (units,)
-        How many equal units each one stands for.
-    """
-
-    rankings: Rankings
-    copies: csr_array
-    counts: Floats
-
-
-def merge_equal(rankings: Rankings) -> Sample:
-    """Merge equal rankings."""
-    rankings = keep_counted(rankings)
-    rankings = replace(rankings, targets=np.full(len(rankings), None, object))
-    unit, exponents, counts = assign_units(rankings)
-    merged, number = merge_copies(rankings)
-    copies = csr_array((exponents, (unit, number)), shape=(len(counts), len(merged)))
-    return Sample(merged, copies, counts)

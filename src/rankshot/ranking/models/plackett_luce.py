@@ -39,7 +39,7 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.construction import Entries, row_starts
-from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
+from rankshot.ranking.matrices import alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import (
     find_covariance,
     maximize_worths,
@@ -127,12 +127,6 @@ class PlackettLuce(Estimator):
     >>> model.mode_
     ('a', 'b', 'c')
     """
-
-    items_: tuple[str, ...]
-    log_worths_: Floats
-    worths_: Floats
-    mode_: NamedOrder
-    n_iter_: int
 
     def __init__(
         self,

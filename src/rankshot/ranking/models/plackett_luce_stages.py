@@ -157,20 +157,15 @@ def _log_prob(stages: Stages, theta: Floats) -> Floats:
 def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Floats:
     """Log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
     rankings = rankings.with_items(items)
-    result = np.empty(len(rankings))
-    for rows, complete in _split_by_rest(rankings, theta):
-        block = rankings[rows]
-        result[rows] = _log_prob(build_stages(block, complete=complete), theta)
-    return result
-
-
-def _split_by_rest(rankings: Rankings, theta: Floats) -> Iterator[tuple[NDArray[np.intp], bool]]:
-    """Split rankings by width; those that leave too little worth out are laid out completely."""
     worths = softmax(theta)
     listed = np.bincount(rankings.entry_rows, worths[rankings.codes], minlength=len(rankings))
+    # Rankings that leave too little worth out are laid out completely.
     small_rest = ~rankings.is_subset & (1 - listed < SMALLEST_REST)
     widths = np.where(small_rest, theta.size, rankings.n_listed)
-    return split_by_width(widths, theta.size)
+    result = np.empty(len(rankings))
+    for rows, complete in split_by_width(widths, theta.size):
+        result[rows] = _log_prob(build_stages(rankings[rows], complete=complete), theta)
+    return result
 
 
 def split_by_width(
