@@ -34,18 +34,6 @@ def test_equation_13_probabilities_by_enumeration(log_odds, k):
     assert np.exp(model.log_weight(rankings)) == pytest.approx(weights, rel=1e-12)
 
 
-def test_full_rankings_follow_the_original_model_with_these_log_odds(log_odds):
-    """Babington Smith's α_ij, product over all pairs in order, conditioned on consistency."""
-    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
-    alpha = 1 / (1 + np.exp(-log_odds))
-    lists = list(permutations(range(5)))
-    weights = np.array(
-        [np.prod([alpha[p[i], p[j]] for j in range(5) for i in range(j)]) for p in lists]
-    )
-    rankings = rs.Rankings.from_item_numbers(np.array(lists), items=ITEMS)
-    assert np.exp(model.log_prob(rankings)) == pytest.approx(weights / weights.sum(), rel=1e-11)
-
-
 def test_ties_are_the_mean_over_the_strict_rankings(log_odds, random_rankings):
     model = rs.BabingtonSmith.from_log_odds(2 * log_odds, items=ITEMS)
     rankings = random_rankings(n_items=5, n=20)

@@ -1,6 +1,7 @@
 """Leaderboards: what they say of differences, ranks, ties, raters and thin items."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from pair_tables import draw_votes
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.leaderboards.evidence import Looks, find_evidence, find_rank_intervals
+from rankshot.leaderboards.evidence import Looks, Score, find_evidence, find_rank_intervals
 from refusals import refuses
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
@@ -285,7 +286,8 @@ def test_rank_intervals_step_down():
         theta, root = rng.normal(size=C), 0.3 * rng.normal(size=(C, C))
         V, errors = root @ root.T, root @ rng.normal(size=(C, 2000))
         scale = np.sqrt(np.diag(V)[:, None] + np.diag(V) - 2 * V)
-        evidence = find_evidence(theta, V, np.full(C, np.inf))
+        none = SimpleNamespace(test=lambda *_: Score(0.0, 1.0))
+        evidence = find_evidence(theta, V, np.full(C, np.inf), none, np.arange(C))
         found = find_rank_intervals(evidence, V, errors, 0.9, Looks("one"))
         for i in range(C):
             told, first = step_down(i, theta, scale, errors, 1799)

@@ -39,16 +39,15 @@ def test_the_value_is_the_brute_force_likelihood_and_the_others_are_its_derivati
             rankings.orders(), rankings.is_subset, rankings.lengths, strict=True
         )
     ]
-    value, _ = likelihood.value_and_expected(theta)
+    value = likelihood.evaluate(theta).value
     assert value == pytest.approx(rankings.weights @ np.log(probabilities), rel=1e-11, abs=1e-12)
 
     def gradient(at):
-        return likelihood.wins - likelihood.value_and_expected(at)[1]
+        return likelihood.evaluate(at).gradient
 
     steps = h * np.eye(6)
     values = [
-        [likelihood.value_and_expected(theta + sign * step)[0] for sign in (1, -1)]
-        for step in steps
+        [likelihood.evaluate(theta + sign * step).value for sign in (1, -1)] for step in steps
     ]
     slopes = [(up - down) / (2 * h) for up, down in values]
     assert gradient(theta) == pytest.approx(slopes, abs=1e-6)
@@ -67,9 +66,9 @@ def test_both_layouts_agree_where_listed_items_have_nearly_all_worth(
     complete = Likelihood(rankings)
     lay_out_listed(monkeypatch)
     listed = Likelihood(rankings)
-    expected, found = (one.value_and_expected(theta) for one in (complete, listed))
-    assert found[0] == pytest.approx(expected[0], rel=1e-11)
-    assert found[1] == pytest.approx(expected[1], rel=1e-11, abs=1e-11)
+    expected, found = (one.evaluate(theta) for one in (complete, listed))
+    assert found.value == pytest.approx(expected.value, rel=1e-11)
+    assert found.gradient == pytest.approx(expected.gradient, rel=1e-10, abs=1e-10)
     assert listed.information(theta) == pytest.approx(
         complete.information(theta), rel=1e-8, abs=1e-9
     )

@@ -1,11 +1,10 @@
 """Mixtures against enumeration, other optimisers, and simulated groups that are known."""
 
 from dataclasses import replace
-from itertools import combinations_with_replacement, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
-from brute import kendall
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -76,48 +75,27 @@ def test_all_rankings_of_a_rater_count_together(raters):
 # ---- The fit
 
 
-def test_mallows_groups_are_the_best_of_pairs_of_centres(votes):
-    """Another optimiser finds shares and spreads, for the 12 most promising of all pairs."""
-    orders = list(permutations(ABCD))
-    lookup = {tuple(o): w for o, w in zip(votes.orders(), votes.weights, strict=True)}
-    counts = np.array([lookup.get(o, 0.0) for o in orders])
-    distance = np.array([[kendall(a, b) for b in orders] for a in orders])
-
-    def negative(parameters, i, j):
-        share = np.clip(1 / (1 + np.exp(-parameters[0])), 1e-9, 1 - 1e-9)
-        logs = []
-        for weight, spread, center in ((share, parameters[1], i), (1 - share, parameters[2], j)):
-            energy = -spread * distance[center]
-            logs.append(np.log(weight) + energy - np.logaddexp.reduce(energy))
-        return -counts @ np.logaddexp(*logs)
-
-    # A quick look at each pair, and a close one at the best.
-    pairs = list(combinations_with_replacement(range(24), 2))
-    quick = np.array([min(negative([s, 0.7, 0.7], i, j) for s in (0.0, 0.5)) for i, j in pairs])
-    bounds = [(-5, 5), (0, 10), (0, 10)]
-    best = min(
-        minimize(negative, [0, 0.7, 0.7], pairs[p], bounds=bounds).fun
-        for p in np.argsort(quick)[:12]
-    )
-    mixture = rs.RankingMixture(rs.Mallows(method="exact"), random_state=0, tol=1e-6).fit(votes)
-    assert mixture.log_likelihood_ == pytest.approx(-best, abs=1e-3)
-
-
-def test_plackett_luce_groups_are_a_maximum_of_another_optimiser(votes):
-    model = rs.PlackettLuce(regularization=0)
+@pytest.mark.parametrize("model", [rs.PlackettLuce(regularization=0), rs.Mallows(method="exact")])
+def test_groups_are_a_maximum_of_another_optimiser(votes, model):
+    """In the share, and in worths or spreads."""
     mixture = rs.RankingMixture(model, random_state=0, tol=1e-6).fit(votes)
+    assert [m.mode_[0] for m in mixture.models_] == ["a", "d"]
+
+    def build(fitted, parameters):
+        if isinstance(model, rs.Mallows):
+            return rs.Mallows.from_center(fitted.center_, abs(parameters[0]))
+        return rs.PlackettLuce.from_worths(dict(zip(ABCD, np.exp(parameters), strict=True)))
 
     def negative(parameters):
-        groups = np.reshape(parameters[1:], (2, 4))
-        share = 1 / (1 + np.exp(-parameters[0]))
-        logs = [
-            rs.PlackettLuce.from_worths(dict(zip(ABCD, np.exp(g), strict=True))).log_prob(votes)
-            for g in groups
-        ]
-        return -votes.weights @ np.logaddexp(np.log(share) + logs[0], np.log1p(-share) + logs[1])
+        share, groups = 1 / (1 + np.exp(-parameters[0])), np.split(parameters[1:], 2)
+        one, two = (
+            build(*each).log_prob(votes) for each in zip(mixture.models_, groups, strict=True)
+        )
+        return -votes.weights @ np.logaddexp(np.log(share) + one, np.log1p(-share) + two)
 
-    start = np.concatenate([[0.5], *(m.log_worths_ for m in mixture.models_)])
-    start[1:] += np.random.default_rng(0).normal(scale=0.3, size=8)
+    own = [getattr(m, "log_worths_", [getattr(m, "spread_", 0)]) for m in mixture.models_]
+    start = np.concatenate([[0.5], *own])
+    start[1:] += np.random.default_rng(0).normal(scale=0.3, size=start.size - 1)
     found = minimize(negative, start)
     assert mixture.log_likelihood_ == pytest.approx(-found.fun, abs=1e-3)
 

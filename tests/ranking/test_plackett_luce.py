@@ -79,13 +79,13 @@ def test_the_fit_is_the_maximum_of_the_log_likelihood(random_rankings, rng, kind
 def test_blocks_change_nothing(random_rankings, monkeypatch, cells):
     rankings = random_rankings(n_items=6, n=30)
     theta = np.linspace(-1, 1, 6)
-    expected = Likelihood(rankings).value_and_expected(theta)
+    expected = Likelihood(rankings).evaluate(theta)
     curvature = Likelihood(rankings).information(theta)
     monkeypatch.setattr(plackett_luce_stages, "BLOCK_CELLS", cells)
     likelihood = Likelihood(rankings)
-    found = likelihood.value_and_expected(theta)
-    assert found[0] == pytest.approx(expected[0], rel=1e-13)
-    assert found[1] == pytest.approx(expected[1], rel=1e-12)
+    found = likelihood.evaluate(theta)
+    assert found.value == pytest.approx(expected.value, rel=1e-13)
+    assert found.gradient == pytest.approx(expected.gradient, rel=1e-11, abs=1e-12)
     assert likelihood.information(theta) == pytest.approx(curvature, rel=1e-11, abs=1e-12)
 
 
@@ -150,7 +150,7 @@ def fit_every_item(rankings, regularization=0.01):
     found = maximize_worths(likelihood, penalty, 1e-12)
     assert found.converged
     theta = found.parameters
-    return theta - theta.mean(), likelihood.value_and_expected(theta)[0]
+    return theta - theta.mean(), likelihood.evaluate(theta).value
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])

@@ -131,27 +131,6 @@ def test_subsets_are_as_defined(random_rankings, rng, ties):
     assert compared > 15
 
 
-FANO = ["abd", "bce", "cdf", "deg", "aef", "bfg", "acg"]
-
-
-def test_a_balanced_design_has_durbins_w(rng):
-    """W = (12 ΣR² - 3 r² t (k + 1)²) / (λ² t (t² - 1)): Gibbons (1993), chapter 3."""
-    for _ in range(5):
-        orders = [list(rng.permutation(list(block))) for block in FANO]
-        R = {i: sum(o.index(i) + 1 for o in orders if i in o) for i in "abcdefg"}
-        W = (12 * sum(x**2 for x in R.values()) - 3 * 9 * 7 * 16) / (7 * 48)
-        assert concordance(rs.Rankings.from_orders(orders, kind="subset")) == pytest.approx(W)
-
-
-def test_raters_of_different_sets_who_agree_have_a_w_near_one(rng):
-    sets = [sorted(rng.permutation(list("abcdefghij"))[:4]) for _ in range(20)]
-    agreed = rs.Rankings.from_orders(sets, kind="subset")
-    assert concordance(agreed) == pytest.approx(1)
-    assert rs.ranking.summarize(agreed)[0].concordance == pytest.approx(1)
-    one_swap = rs.Rankings.from_orders([sets[0][::-1], *sets[1:]], kind="subset")
-    assert 0.8 < concordance(one_swap) < 1
-
-
 @pytest.mark.parametrize(
     ("orders", "raters", "why"),
     [
@@ -200,28 +179,6 @@ def test_the_number_of_places_of_a_summary_does_not_change_w(rng):
     summaries = [rs.ranking.summarize(votes, k=k)[0] for k in (2, 5, None)]
     assert [s.concordance for s in summaries] == [concordance(votes)] * 3
     assert len({s.mean_distance for s in summaries}) == 3
-
-
-# ---- Lists that differ in length
-
-
-@pytest.mark.parametrize("lengths", [(3, 2, 2), (4, 1, 3)])
-def test_w_is_the_share_of_the_largest_s_that_lists_of_these_lengths_can_have(lengths):
-    """All lists of these lengths, of four items, which the first one may name."""
-
-    def total(orders):
-        open_ends = [[*({i} for i in order), set("abcd") - {*order}] for order in orders]
-        r = [centered([group for group in groups if group]) for groups in open_ends]
-        return sum(sum(each[i] for each in r) ** 2 for i in "abcd")
-
-    first, *others = lengths
-    every = list(product(["abcd"[:first]], *(permutations("abcd", k) for k in others)))
-    S = [total(orders) for orders in every]
-    most = max(S)
-    for orders, one in zip(every, S, strict=True):
-        if {i for order in orders for i in order} == set("abcd"):
-            found = concordance(rs.Rankings.from_orders(map(list, orders), items=list("abcd")))
-            assert found == pytest.approx(float(one / most), abs=1e-12)
 
 
 # ---- Agreement

@@ -1,5 +1,6 @@
 """Errors that are clustered by rater, against numerical derivatives; covariates of a match."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -83,9 +84,12 @@ def loop_over_raters(log_probs, at, raters, weights, ridge, named=None):
     return centre @ found @ centre, np.broadcast_to(degrees, at.size)
 
 
-def sort_like(board, covariance):
-    at = [NAMES.index(item) for item in board.items]
-    return covariance[np.ix_(at, at)]
+def check_errors(board, log_probs, at, raters, weights, ridge=0.01, rel=1e-3, named=None):
+    """Hold the covariance of a board against a loop over raters, which is returned."""
+    V, degrees = loop_over_raters(log_probs, at, raters, weights, ridge, named)
+    place = [NAMES.index(item) for item in board.items]
+    assert board.covariance == pytest.approx(V[np.ix_(place, place)], rel=rel, abs=1e-6)
+    return V, degrees[[*place, *range(len(place), len(degrees))]]
 
 
 def name_raters(rankings, n):
@@ -102,17 +106,22 @@ def test_derivatives_of_rankings_with_ties(random_rankings, rng, kind):
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])
-def test_errors_are_clustered_by_rater(random_rankings, rng, kind):
+@pytest.mark.parametrize("every", [1, 5])
+def test_errors_are_clustered_by_rater(random_rankings, rng, kind, every):
+    """If one in five has no rater, it is of raters like the others."""
     votes = random_rankings(n_items=5, n=40, kind=kind, shortest=2, weights=rng.integers(1, 4, 40))
-    votes = name_raters(replace(votes, items=tuple(NAMES)), 7)
-    board = rs.leaderboard(votes, rs.PlackettLuce(), min_votes=0)
-    model = rs.PlackettLuce().fit(votes)
-    wanted, degrees = loop_over_raters(
-        lambda x: log_prob(votes, votes.items, x),
-        model.log_worths_, votes.raters.astype(str), votes.weights, 0.01,
-    )  # fmt: skip
-    assert board.covariance == pytest.approx(sort_like(board, wanted), rel=1e-3, abs=1e-6)
-    assert board.degrees == pytest.approx([degrees[NAMES.index(item)] for item in board.items])
+    votes = name_raters(votes, 7)
+    raters, named = votes.raters.astype(str), (np.arange(40) % 5 > 0) | (every == 1)
+    votes = replace(votes, raters=np.where(named, votes.raters, None))
+    with nullcontext() if named.all() else pytest.warns(UserWarning, match="8 of 40"):
+        board = rs.leaderboard(votes, rs.PlackettLuce(), min_votes=0)
+    theta = rs.PlackettLuce().fit(votes).log_worths_
+
+    def log_probs(x):
+        return log_prob(votes, votes.items, x)
+
+    _, degrees = check_errors(board, log_probs, theta, raters, votes.weights, named=named)
+    assert board.degrees == pytest.approx(degrees)
     reach = student.ppf(0.975, board.degrees) * board.standard_errors
     assert board.intervals[:, 1] - board.log_worths == pytest.approx(reach)
     assert "40 rankings by 7 raters" in repr(replace(board, weight=40))
@@ -140,9 +149,7 @@ def test_ties_as_outcomes_are_clustered_too(tied):
 
     values = [board.log_worths[board.items.index(name)] for name in NAMES]
     at = np.append(values, np.log(board.tie_parameter))
-    raters = votes.raters.astype(str)
-    wanted, _ = loop_over_raters(log_probs, at, raters, votes.weights, 0.01)
-    assert board.covariance == pytest.approx(sort_like(board, wanted[:5, :5]), rel=1e-3, abs=1e-6)
+    check_errors(board, log_probs, at, votes.raters.astype(str), votes.weights)
 
 
 def test_half_wins_have_the_errors_of_their_votes(tied):
@@ -157,8 +164,7 @@ def test_half_wins_have_the_errors_of_their_votes(tied):
         return won * np.log(expit(d)) + (1 - won) * np.log(expit(-d))
 
     at = minimize(lambda x: -log_probs(x).sum() + 0.005 * x @ x, np.zeros(5), tol=1e-12).x
-    wanted, _ = loop_over_raters(log_probs, at, np.arange(len(votes)), np.ones(len(votes)), 0.01)
-    assert board.covariance == pytest.approx(sort_like(board, wanted), rel=2e-3, abs=1e-6)
+    check_errors(board, log_probs, at, np.arange(len(votes)), np.ones(len(votes)), rel=2e-3)
 
 
 def test_only_ratios_of_weights_that_are_not_counts_matter(rng, strict):
@@ -180,21 +186,6 @@ def test_only_ratios_of_weights_that_are_not_counts_matter(rng, strict):
     assert counted.standard_errors == pytest.approx(once.standard_errors / 10, rel=1e-6)
 
 
-def test_votes_without_a_rater_are_of_raters_like_the_others(strict):
-    raters = np.array([f"p{i % 7}" for i in range(len(strict))], object)
-    named = np.arange(len(strict)) % 5 > 0
-    votes = replace(strict, raters=np.where(named, raters, None))
-    with pytest.warns(UserWarning, match="24 of 120"):
-        board = rs.leaderboard(votes)
-    at = rs.PlackettLuce().fit(votes).log_worths_
-    wanted, degrees = loop_over_raters(
-        lambda x: log_prob(votes, votes.items, x),
-        at, raters.astype(str), votes.weights, 0.01, named=named,
-    )  # fmt: skip
-    assert board.covariance == pytest.approx(sort_like(board, wanted), rel=1e-3, abs=1e-6)
-    assert board.degrees == pytest.approx([degrees[NAMES.index(item)] for item in board.items])
-
-
 @pytest.mark.parametrize(("first", "seed"), [(1, 0), (-3, 4), (-3, 6), (-3, 17)])
 def test_squares_are_those_of_explicit_matrices(first, seed):
     """Rater 0 is nobody: some of these rankings are of the other raters."""
@@ -211,17 +202,6 @@ def test_squares_are_those_of_explicit_matrices(first, seed):
     sums, wanted = correct(sums, h, h, (slopes**2).sum(axis=0))
     assert pytest.approx(sums.T @ sums) == B
     assert degrees == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize("n", [2, 5, 40])
-def test_raters_with_equal_shares_have_the_usual_correction(n):
-    listed = csr_array(np.random.default_rng(0).choice([-0.5, 0.5], (10 * n, 1)))
-    raters = 1 + np.arange(10 * n) % n
-    units = find_units(raters, np.ones(10 * n), np.arange(10 * n))
-    B, degrees, _ = sum_squares(listed, np.ones(10 * n), units)
-    sums = np.bincount(raters, listed.toarray()[:, 0])
-    assert B[0, 0] == pytest.approx(sums @ sums * n / (n - 1))
-    assert degrees == pytest.approx([n - 1])
 
 
 def as_table(votes, **columns):
@@ -374,8 +354,7 @@ def test_covariates_are_fitted_with_the_worths(styled, ties):
     values = [board.effects[name].value for name in ("length", "position")]
     assert values == pytest.approx(at[5:7], abs=1e-3)
     raters = styled.rater.to_numpy()[kept]
-    V, degrees = loop_over_raters(log_probs, at, raters, np.ones(kept.sum()), 0.0)
-    assert board.covariance == pytest.approx(sort_like(board, V[:5, :5]), rel=5e-3, abs=1e-6)
+    V, degrees = check_errors(board, log_probs, at, raters, np.ones(kept.sum()), 0.0, 5e-3)
     low, high = board.effects["length"].interval
     reach = student.ppf(0.975, degrees[5]) * np.sqrt(V[5, 5])
     assert (high - low) / 2 == pytest.approx(reach, rel=5e-3)

@@ -47,14 +47,6 @@ def test_probability_is_the_sum_over_orders(rng, size, taken, scale):
     assert tied_log_prob(theta.T, rest, taken) == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
-@pytest.mark.parametrize("gap", [-1000.0, 1000.0])
-def test_gaps_of_a_thousand(gap):
-    theta, rest = np.array([[0.0], [0.5], [1.0]]), np.array([gap])
-    expected = log_choice(theta[:, 0], gap, 2)
-    for found in (by_logs(theta - rest, 2), tied_log_prob(theta, rest, 2)):
-        assert found[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
 @pytest.mark.parametrize(("size", "taken"), [(7, 7), (10, 6), (24, 3), (30, 2), (25, 20)])
 def test_both_integrals_are_equal(rng, size, taken):
     """Groups that come early, late and between, in one call."""

@@ -3,7 +3,6 @@
 from itertools import chain, combinations, permutations
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
 from rankshot.ranking.consensus.precedence import precedence
@@ -125,27 +124,3 @@ def test_schulze_on_the_example_of_his_paper():
     assert rs.ranking.schulze(votes).order == ("E", "A", "C", "B", "D")
     assert rs.ranking.condorcet_winner(votes) is None
     assert rs.ranking.smith_set(votes) == ("A", "B", "C", "D", "E")
-
-
-# ---- Properties
-
-
-@settings(deadline=None, max_examples=15)
-@given(st.lists(st.permutations(range(5)), min_size=1, max_size=6), st.permutations(ITEMS))
-def test_renaming_items_renames_the_answers(orders, names):
-    one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)
-    two = rs.Rankings.from_orders([[names[i] for i in order] for order in orders], items=ITEMS)
-    new = dict(zip(ITEMS, names, strict=True))
-    rules = (
-        rs.borda,
-        rs.ranking.copeland,
-        rs.ranking.schulze,
-    )
-    for rule in rules:
-        first, second = rule(one), rule(two)
-        renamed = [{new[name] for name in group} for group in flat(first.order)]
-        assert renamed == [set(group) for group in flat(second.order)]
-        assert first.score == second.score
-        assert first.bound == second.bound
-    assert {new[name] for name in rs.ranking.smith_set(one)} == set(rs.ranking.smith_set(two))
-    assert new.get(rs.ranking.condorcet_winner(one)) == rs.ranking.condorcet_winner(two)

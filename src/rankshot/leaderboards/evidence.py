@@ -281,8 +281,8 @@ def find_evidence(
     log_worths: Floats,
     covariance: Floats,
     degrees: Floats,
-    tests: ScoreTests | None = None,
-    places: NDArray[np.intp] | None = None,
+    tests: ScoreTests,
+    places: NDArray[np.intp],
 ) -> Evidence:
     """Return how far items are above others, by Wald tests or score tests.
 
@@ -294,14 +294,13 @@ def find_evidence(
     t = np.divide(difference, errors, out=np.zeros_like(errors), where=errors > 0)
     z = to_normal(t, find_pair_degrees(covariance, degrees))
     by_score = np.zeros(z.shape, bool)
-    if tests is not None and places is not None:
-        unclear = (np.abs(difference) > FAR_APART) & (np.abs(z) < DECISIVE)
-        for i, j in np.argwhere(np.triu(unclear)).tolist():
-            found = tests.test(int(places[i]), int(places[j]))
-            if abs(found.z) > abs(z[i, j]) and found.z * difference[i, j] > 0:
-                z[i, j], z[j, i] = found.z, -found.z
-                errors[i, j] = errors[j, i] = found.error
-                by_score[i, j] = by_score[j, i] = True
+    unclear = (np.abs(difference) > FAR_APART) & (np.abs(z) < DECISIVE)
+    for i, j in np.argwhere(np.triu(unclear)).tolist():
+        found = tests.test(int(places[i]), int(places[j]))
+        if abs(found.z) > abs(z[i, j]) and found.z * difference[i, j] > 0:
+            z[i, j], z[j, i] = found.z, -found.z
+            errors[i, j] = errors[j, i] = found.error
+            by_score[i, j] = by_score[j, i] = True
     return Evidence(z, errors, by_score)
 
 

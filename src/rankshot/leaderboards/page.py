@@ -146,7 +146,9 @@ def _write_verdict(board: Leaderboard) -> str:
     first, others = board.items[0], board.items[1:]
     if not others:
         return f"{first} is the only item."
-    for_whom = _limit_claims(board)
+    # Whose votes these are, if errors do not allow for other raters.
+    n = 0 if board.n_raters else len(board.source.rankings.rater_names)
+    for_whom = f"In the votes of {'this one rater' if n == 1 else 'these raters'}, " if n else ""
     beaten = [
         item for item, clear in zip(board.items, board.clearly_better[0], strict=True) if clear
     ]
@@ -158,12 +160,6 @@ def _write_verdict(board: Leaderboard) -> str:
     share = f"{len(beaten):,} of {len(others):,} others"
     text = f"{for_whom}{first} leads. It is clearly better than {share}, "
     return f"{text}but not clearly better than {rest}."
-
-
-def _limit_claims(board: Leaderboard) -> str:
-    """Return whose votes a claim is about, if errors do not allow for other raters."""
-    n = 0 if board.n_raters else len(board.source.rankings.rater_names)
-    return f"In the votes of {'this one rater' if n == 1 else 'these raters'}, " if n else ""
 
 
 def _name(items: list[str], word: str) -> str:
@@ -198,16 +194,15 @@ def _count_by_judge(board: Leaderboard) -> list[dict[str, object]]:
     count.pop(None, None)
     names = sorted(dict(count.most_common(MOST_JUDGES)))
     number = {name: i for i, name in enumerate(names)}
-    judge = np.array([number.get(who, -1) for who in rankings.raters])
+    judge = np.array([number.get(who, -1) for who in rankings.raters])[rankings.entry_rows]
     place = {item: i for i, item in enumerate(board.items)}
-    column = np.array([place.get(item, -1) for item in rankings.items])
-    first, second = column[rankings.codes.reshape(-1, 2)].T
-    w, tied, C = rankings.weights, rankings.rows_with_ties, len(board)
-    votes, won = np.zeros((2, len(names), C))
-    for item, score in ((first, np.where(tied, 0.5, 1.0)), (second, np.where(tied, 0.5, 0.0))):
-        kept = (judge >= 0) & (item >= 0)
-        np.add.at(votes, (judge[kept], item[kept]), w[kept])
-        np.add.at(won, (judge[kept], item[kept]), (w * score)[kept])
+    item = np.array([place.get(item, -1) for item in rankings.items])[rankings.codes]
+    weights = rankings.weights[rankings.entry_rows]
+    scores = np.where(rankings.rows_with_ties[:, None], 0.5, [1.0, 0.0]).ravel()
+    kept = (judge >= 0) & (item >= 0)
+    votes, won = np.zeros((2, len(names), len(board)))
+    np.add.at(votes, (judge[kept], item[kept]), weights[kept])
+    np.add.at(won, (judge[kept], item[kept]), (weights * scores)[kept])
     return [
         {"name": name, "votes": [
             [round(float(n), 2), round(float(x / n), 3)] if n else None

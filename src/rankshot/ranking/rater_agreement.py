@@ -482,7 +482,7 @@ def summarize_target(
     mean: float | None = None
     furthest: list[tuple[str, float]] = []
     if has_pairs(rankings):
-        mean, furthest = _average_distances(*keep_first_places(rankings, consensus, k), k)
+        mean, furthest = _average_distances(rankings, consensus, k)
     W, why_not = measure_concordance(rankings)
     return TargetSummary(
         target,
@@ -498,25 +498,18 @@ def summarize_target(
     )
 
 
-def keep_first_places(rankings: Rankings, consensus: Rankings, k: int) -> tuple[Rankings, Rankings]:
-    """First k places of rankings and of a consensus, and only the items that are there.
-
-    Other items are last for all: distances that count them look like agreement.
-    """
-    k = min(k, rankings.n_items)
-    first = rankings.top(k)
-    center = consensus.with_items(rankings.items).top(k)
-    is_there = find_ranked_items(first) | find_ranked_items(center)
-    return keep_ranked_items(first, is_there), keep_ranked_items(center, is_there)
-
-
 def _average_distances(
     rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[float | None, list[tuple[str, float]]]:
     """Mean distance to the consensus, and that of each rater, or source, largest first."""
+    k = min(k, rankings.n_items)
+    both = rankings.top(k), consensus.with_items(rankings.items).top(k)
+    # Other items are last for all: distances that count them look like agreement.
+    is_there = find_ranked_items(both[0]) | find_ranked_items(both[1])
+    first, center = (keep_ranked_items(some, is_there) for some in both)
     pairs = zip(rankings.raters, rankings.sources, strict=True)
     labels = np.array([rater or source for rater, source in pairs], object)
-    distance = compare_common_items(rankings, consensus, k)[:, 0]
+    distance = compare_common_items(first, center, k)[:, 0]
     number, compared = number_labels(labels), ~np.isnan(distance)
     if not compared.any():
         return None, []

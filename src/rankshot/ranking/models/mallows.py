@@ -137,18 +137,16 @@ class Mallows(Estimator):
             Full or top-K rankings; their weights are used.
         """
         rankings = require_one_subject(rankings)
-        center = self._find_center(rankings)
+        require_choice("method", self.method, (*METHODS, "borda"))
+        refuse_partial(rankings, NO_SUBSETS)
+        if self.method == "borda":
+            center = average_order(rankings)
+        else:
+            center = cast("tuple[str, ...]", kemeny(rankings, self.method).order)
         statistics = MallowsStatistics(merge_copies(keep_counted(rankings))[0], center)
         self._with_center(rankings.items, center, best_spread(statistics))
         self.log_likelihood_ = float(statistics.weights @ statistics.log_prob(self.spread_))
         return self
-
-    def _find_center(self, rankings: Rankings) -> tuple[str, ...]:
-        require_choice("method", self.method, (*METHODS, "borda"))
-        refuse_partial(rankings, NO_SUBSETS)
-        if self.method == "borda":
-            return average_order(rankings)
-        return cast("tuple[str, ...]", kemeny(rankings, self.method).order)
 
     def _with_center(
         self, items: tuple[str, ...], center: tuple[str, ...], spread: float
@@ -185,9 +183,14 @@ class Mallows(Estimator):
         rng = require_generator(random_state)
         code = {name: i for i, name in enumerate(self.items_)}
         center = np.array([code[name] for name in self.center_], np.int32)
-        lists = np.empty((n, k), np.int32)
+        lists, left = np.empty((n, k), np.int32), np.arange(C, C - k, -1)[:, None]
+        # The inverse of the truncated geometric distribution has limits at 0 and infinity.
+        spread = min(max(self.spread_, 1e-300), 1e300)
         for rows in row_blocks(n, C):
-            passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
+            share = rng.random((k, rows.stop - rows.start))
+            passed = np.log1p(share * np.expm1(-spread * left)) / -spread
+            # Rounding can give the number after the last item.
+            passed = np.minimum(passed.astype(np.int32), left - 1)
             lists[rows] = center[_place(passed, C)].T
         return Rankings.from_item_numbers(lists, items=self.items_)
 
@@ -361,19 +364,7 @@ def best_spread(statistics: MallowsStatistics) -> float:
 # ---- Sampling
 
 
-def _draw_passed(
-    spread: float, n_items: int, k: int, n: int, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Draw V_j, one row per stage, by inverting the truncated geometric distribution."""
-    left = np.arange(n_items, n_items - k, -1)[:, None]
-    # The formula has limits at 0 and infinity, but no values.
-    spread = min(max(spread, 1e-300), 1e300)
-    passed = np.log1p(rng.random((k, n)) * np.expm1(-spread * left)) / -spread
-    # Rounding can give the number after the last item.
-    return np.minimum(passed.astype(np.int32), left - 1).astype(np.int32)
-
-
-def _place(passed: NDArray[np.int32], n_items: int) -> NDArray[np.intp]:
+def _place(passed: Ints, n_items: int) -> NDArray[np.intp]:
     """Centre's ranks of the items placed, one row per stage.
 
     V_j numbers an item among those left at stage j. To go back one stage, the item placed there

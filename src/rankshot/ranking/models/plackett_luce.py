@@ -377,16 +377,6 @@ class Likelihood:
         ]
         self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)
 
-    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Log-likelihood, and the expected number of times each class is chosen."""
-        theta = theta - theta.max()
-        value, expected = 0.0, np.zeros(self.size)
-        for block in self._split(theta):
-            part, chosen = block.value_and_expected(theta)
-            value += part
-            expected += chosen
-        return value, expected
-
     def information(self, theta: Floats) -> Floats:
         """Minus the matrix of second derivatives."""
         theta = theta - theta.max()
@@ -394,9 +384,13 @@ class Likelihood:
 
     def evaluate(self, theta: Floats) -> Point:
         """Log-likelihood and its gradient."""
-        span = float(theta.max() - theta.min())
-        value, expected = self.value_and_expected(theta)
-        size = abs(value) + float(self.wins.sum()) * (1 + span)
+        theta = theta - theta.max()
+        value, expected = 0.0, np.zeros(self.size)
+        for block in self._split(theta):
+            part, chosen = block.value_and_expected(theta)
+            value += part
+            expected += chosen
+        size = abs(value) + float(self.wins.sum()) * (1 - float(theta.min()))
         return Point(value, self.wins - expected, size, self.wins + expected)
 
     def row_gradients(self, theta: Floats) -> csr_array:

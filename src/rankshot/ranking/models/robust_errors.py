@@ -127,8 +127,8 @@ def sum_squares(gradients: csr_array, weights: Floats, units: Units) -> Squares:
     h = sums.data.imag * np.sqrt(copies)
     q = h if units.weights_are_counts else add_up(units.weights**2).data.imag
     sums = sums.real
-    table = _Table(sums.data**2, h, q, copies, sums.indices)
-    factors, degrees, ratio = _find_factors(table, np.square(sums.sum(axis=0)), weights @ own)
+    joint, cells = np.square(sums.sum(axis=0)), np.array([sums.data**2, h, q])
+    factors, degrees, ratio = _find_factors(cells, copies, sums.indices, joint, weights @ own)
     sums.data *= factors
     B = np.zeros((P, P))
     for some in row_blocks(n, P):
@@ -139,27 +139,17 @@ def sum_squares(gradients: csr_array, weights: Floats, units: Units) -> Squares:
     return Squares(B, degrees, float(chdtr(n_squares, n_squares * ratio)))
 
 
-class _Table(NamedTuple):
-    """Cells of a sparse table of units and parameters, over all copies of the unit.
-
-    ``squares`` are s², ``h`` is the information, and ``q`` the variance by chance.
-    """
-
-    squares: Floats
-    h: Floats
-    q: Floats
-    copies: Floats
-    column: NDArray[np.integer]
-
-
-def _find_factors(table: _Table, joint: Floats, total: Floats) -> tuple[Floats, Floats, float]:
+def _find_factors(
+    cells: Floats, copies: Floats, column: NDArray[np.integer], joint: Floats, total: Floats
+) -> tuple[Floats, Floats, float]:
     """Factors of s, degrees of freedom for each column, and a ratio.
 
-    It is that of the squares of s to what they are by chance alone. ``joint`` is the squared sum of
-    s, and ``total`` all information, that of nobody's rankings included.
+    It is that of the squares of s to what they are by chance alone. The cells of the sparse table
+    of units and parameters are s², the information h, and the variance by chance q, over all copies
+    of the unit. ``joint`` is the squared sum of s, and ``total`` all information, that of nobody's
+    rankings included.
     """
-    copies, column = table.copies, table.column
-    of_one, h, q = (each / copies for each in table[:3])
+    of_one, h, q = cells / copies
 
     def add_up(*values: Floats) -> list[Floats]:
         """Sums of each column, over all copies."""
