@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from sklearn.base import clone
 
 import rankshot as rs
 from random_rankings import rankings_of
@@ -67,31 +66,6 @@ def test_consensus(merge, rankings):
     assert one.order == two.order
     assert one.score == approx(two.score)
     assert one.bound == approx(two.bound)
-
-
-@settings(max_examples=12, deadline=None)
-@given(rankings=weighted())
-def test_plackett_luce(rankings):
-    copies = copy(rankings)
-    one, two = (rs.PlackettLuce(regularization=0.1).fit(votes) for votes in (rankings, copies))
-    assert one.log_worths_ == pytest.approx(two.log_worths_, abs=1e-5)
-    assert one.log_likelihood_ == approx(two.log_likelihood_)
-    # The items of a tie that K cuts share a worth, which need not be a maximum: no errors exist.
-    if np.all(rankings.lengths >= rankings.n_listed):
-        errors = one.standard_errors(rankings)
-        assert errors == pytest.approx(one.standard_errors(copies), rel=1e-6)
-
-
-@settings(max_examples=12, deadline=None)
-@given(rankings=weighted(ties=False, kinds=["top"]))
-def test_mallows_and_babington_smith(rankings):
-    one, two = (rs.Mallows().fit(votes) for votes in (rankings, copy(rankings)))
-    assert one.center_ == two.center_
-    assert one.spread_ == approx(two.spread_)
-    assert one.log_likelihood_ == approx(two.log_likelihood_)
-    model = rs.BabingtonSmith(regularization=0.1)
-    one, two = (clone(model).fit(votes) for votes in (rankings, copy(rankings)))
-    assert one.log_likelihood_ == pytest.approx(two.log_likelihood_, rel=1e-6)
 
 
 def test_fractions_of_a_ranking_are_no_pair():

@@ -17,22 +17,14 @@ def cyclic(rng):
     )
 
 
-@pytest.fixture
-def grouped():
-    """Several groups with cycles among 60 items."""
-    return rs.Mallows.from_center(range(60), 0.05).sample(9, random_state=3)
-
-
-@pytest.mark.parametrize("votes", ["cyclic", "grouped"])
-def test_the_answer_is_never_worse_than_a_search_that_fits(votes, request, monkeypatch):
+def test_the_answer_is_never_worse_than_a_search_that_fits(cyclic, monkeypatch):
     """The limit is reached as soon as the proof begins, in the program's own clock."""
-    rankings = request.getfixturevalue(votes)
-    search = rs.kemeny(rankings, "insertion")
-    best = rs.kemeny(rankings, "exact")
+    search = rs.kemeny(cyclic, "insertion")
+    best = rs.kemeny(cyclic, "exact")
     times = count(0.0, 1e6)
     monkeypatch.setattr("rankshot.ranking.consensus.kemeny.monotonic", lambda: next(times))
     monkeypatch.setattr(kemeny_solvers, "monotonic", lambda: next(times))
-    hasty = rs.kemeny(rankings, "exact", time_limit=1000)
+    hasty = rs.kemeny(cyclic, "exact", time_limit=1000)
     assert hasty.order == search.order
     assert hasty.score == search.score
     assert hasty.bound <= best.score <= hasty.score

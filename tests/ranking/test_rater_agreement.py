@@ -184,15 +184,6 @@ def test_the_number_of_places_of_a_summary_does_not_change_w(rng):
 # ---- Agreement
 
 
-def test_many_votes_between_two_items_are_summarized_in_time(rng):
-    """All pairs of votes would be 10 billion, which fit neither the memory nor the timeout."""
-    sides = rng.permuted(np.tile(np.arange(20), (100_000, 1)), axis=1)[:, :2]
-    votes = rs.Rankings.from_pairs(sides[:, 0], sides[:, 1], items=range(20))
-    found = rs.ranking.summarize(votes)[0]
-    assert len(found.order) == 10
-    assert len(found.model.mode_) == 20
-
-
 @pytest.mark.parametrize("kind", ["top", "subset"])
 def test_items_that_nobody_ranked_change_nothing(rng, kind):
     """A survey that shows 6 of 40 items says as much as one that has only 6."""

@@ -389,18 +389,12 @@ def test_a_covariate_that_explains_all_votes_is_warned_of(strict):
 
 
 def test_bad_covariates_are_refused(styled):
-    with refuses("covariates", "size"):
-        rs.leaderboard(styled, covariates=["size"])
-    with refuses("covariates", "zero"):
-        rs.leaderboard(styled.assign(zero=0.0), covariates="zero")
-    with refuses("covariates", "length, words"):
-        rs.leaderboard(
-            styled.assign(words=2 * (styled["length_a"] - styled["length_b"])),
-            covariates=["length", "words"],
-        )
-    strength = {
-        item: number for number, item in enumerate(sorted({*styled["left"], *styled["right"]}))
-    }
-    sizes = styled["left"].map(strength) - styled["right"].map(strength)
-    with refuses("covariates", "size"):
-        rs.leaderboard(styled.assign(size=sizes), covariates=["size"])
+    strength = {item: number for number, item in enumerate(NAMES)}
+    table = styled.assign(
+        zero=0.0,
+        words=2 * (styled["length_a"] - styled["length_b"]),
+        size=styled["left"].map(strength) - styled["right"].map(strength),
+    )
+    for names in (["missing"], ["zero"], ["length", "words"], ["size"]):
+        with refuses("covariates", ", ".join(names)):
+            rs.leaderboard(table, covariates=names)

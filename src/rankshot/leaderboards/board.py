@@ -28,10 +28,10 @@ from rankshot.leaderboards.evidence import (
 )
 from rankshot.leaderboards.misfit import find_misfit
 from rankshot.leaderboards.rows import Comparison, Estimate, Misfit, Standing
-from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.models.information import find_quasi_variances
 from rankshot.ranking.models.plackett_luce import TIED
+from rankshot.ranking.votes import Votes
 
 Floats = NDArray[np.float64]
 ROWS_SHOWN = 20

@@ -91,9 +91,13 @@ class Looks(NamedTuple):
         """Return logarithms of two-sided p-values."""
         if self.kind == "one":
             return np.asarray(np.minimum(np.log(2) + log_ndtr(-np.abs(z)), 0.0))
-        ratio = EFFECT**2 / np.maximum(np.asarray(errors) ** 2, np.finfo(float).tiny)
-        root = self.log_root if self.kind == "guided" else np.log1p(ratio) / 2
+        ratio, root = self._mix(errors)
         return np.asarray(np.minimum(root - np.asarray(z) ** 2 * ratio / (2 * (1 + ratio)), 0.0))
+
+    def _mix(self, errors: Floats | float) -> tuple[Floats, Floats | float]:
+        """Return τ²/s², and the logarithm of the root above."""
+        ratio = EFFECT**2 / np.maximum(np.asarray(errors) ** 2, np.finfo(float).tiny)
+        return ratio, self.log_root if self.kind == "guided" else np.log1p(ratio) / 2
 
     def adjust(self, p: Floats) -> Floats:
         """Return p-values that hold for all of them together."""
@@ -104,8 +108,7 @@ class Looks(NamedTuple):
         with np.errstate(divide="ignore"):
             t = stdtrit(degrees, (1 + level) / 2)
             if self.kind != "one":
-                ratio = EFFECT**2 / np.maximum(errors**2, np.finfo(float).tiny)
-                root = self.log_root if self.kind == "guided" else np.log1p(ratio) / 2
+                ratio, root = self._mix(errors)
                 z = np.sqrt(2 * (1 + 1 / ratio) * (root - np.log1p(-level)))
                 t = t * z / ndtri((1 + level) / 2)
         return np.asarray(t * errors)

@@ -20,7 +20,7 @@ from rankshot.leaderboards.board import ELO_MEAN, Leaderboard
 from rankshot.leaderboards.evidence import ScoreTests
 from rankshot.leaderboards.pair_models import Fitted, fit_matches
 from rankshot.leaderboards.rows import Estimate
-from rankshot.leaderboards.votes import Votes, read_votes
+from rankshot.leaderboards.votes import read_votes
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
@@ -40,6 +40,7 @@ from rankshot.ranking.models.robust_errors import (
     sum_squares,
 )
 from rankshot.ranking.rankings import Rankings, merge_copies, require_one_subject
+from rankshot.ranking.votes import Votes
 
 Floats = NDArray[np.float64]
 Ties = Literal["outcome", "half", "ignore"]
@@ -209,7 +210,12 @@ def _fit(
     # Rankings of several targets are warned of once.
     nothing = np.full(len(votes), None, object)
     votes = replace(votes, rankings=replace(votes.rankings, targets=nothing))
-    counts, wins, tied = _count(votes.rankings)
+    wins, tied = precedence(votes.rankings), count_ties(votes.rankings)
+    # A top-K ranking compares all items.
+    top = ~votes.rankings.is_subset
+    weights = votes.rankings.weights
+    of_subsets = replace(votes.rankings, weights=np.where(top, 0.0, weights))
+    counts = item_weights(of_subsets) + weights[top].sum()
     # Without a cycle of wins, nothing limits the tie parameter: a tie is no sign of equal worths.
     n_groups, _ = connected_components(csr_array(wins), connection="strong")
     limits = ties != "outcome" or n_groups < len(wins)
@@ -235,7 +241,7 @@ def _fit(
     V, degrees, n_raters, units = _find_errors(
         found, votes, rows.weights, number, inverse, one_sided, tail, told, is_half=is_half
     )
-    for text in filter(None, told):
+    for text in told:
         warnings.warn(text, stacklevel=4)
     V = V * np.outer(found.unit, found.unit)
     C, values = len(items), found.unit * found.parameters
@@ -273,7 +279,7 @@ def _fit(
         tests=tests,
         places=at,
         one_sided=sides[at],
-        warnings=tuple(filter(None, told)),
+        warnings=tuple(told),
         categories={},
         source=votes,
         **settings,
@@ -323,7 +329,16 @@ def _find_errors(
         groups = [rater, second, np.unique(np.append(0, both), return_inverse=True)[1][1:]]
     units = [find_units(each, weights, number) for each in groups]
     n_raters = units[0].n_raters if units[0].n_raters > 1 else 0
-    told.append(_describe_raters(rater, n_raters))
+    if rater.size > 1 and rater.min() == rater.max() > 0:
+        told.append(
+            "all rankings are by one rater: the intervals hold for further votes of this rater, "
+            "not for other raters"
+        )
+    if n_raters and (n_anonymous := int((rater == 0).sum())):
+        told.append(
+            f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they are treated as "
+            "those of other raters. If each is by a different person, give each its own rater"
+        )
     used = [each for each in units[:2] if each.n_raters] or units[:1]
     of_model = np.full(fitted.unit.size, 2 * max(float(weights.sum()), 1.0))
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
@@ -358,32 +373,4 @@ def choose_ties(votes: Votes, ties: Ties | None) -> Ties:
         return "ignore"
     if ties == "outcome" and tied.all():
         raise InputError("ties", ties, "needs votes that are not ties", hint="use half")
-    if ties is not None:
-        return ties
-    return "half" if tied.all() else "outcome" if tied.any() else "ignore"
-
-
-def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:
-    """Return the votes of each item, and the wins and ties of each two."""
-    top = ~rankings.is_subset
-    everywhere = float(rankings.weights[top].sum())
-    votes = item_weights(rankings[~top] if top.any() else rankings) + everywhere
-    return votes, precedence(rankings), count_ties(rankings)
-
-
-# ---- What a reader should know
-
-
-def _describe_raters(rater: NDArray[np.int64], n_raters: int) -> str:
-    n_anonymous = int((rater == 0).sum())
-    if rater.size > 1 and rater.min() == rater.max() > 0:
-        return (
-            "all rankings are by one rater: the intervals hold for further votes of this rater, "
-            "not for other raters"
-        )
-    if n_raters > 1 and n_anonymous:
-        return (
-            f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they are treated as "
-            "those of other raters. If each is by a different person, give each its own rater"
-        )
-    return ""
+    return ties or ("half" if tied.all() else "outcome" if tied.any() else "ignore")

@@ -13,11 +13,11 @@ from scipy.special import ndtr
 from rankshot.core.errors import InputError
 from rankshot.leaderboards.evidence import ScoreTests, adjust_holm
 from rankshot.leaderboards.pair_models import PairLikelihood
-from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.models.information import variances_of_differences
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings, are_votes, require_rankings
+from rankshot.ranking.votes import Votes
 
 Floats = NDArray[np.float64]
 LEAST_VOTES = 10

@@ -131,10 +131,8 @@ def krippendorff_alpha(values: object, metric: str | None = None) -> float:
         levels = np.arange(3.0)
     else:
         table = np.asarray(values, np.float64)
-        levels, code = np.unique(table[~np.isnan(table)], return_inverse=True)
-        unit = np.broadcast_to(np.arange(table.shape[-1]), table.shape)[~np.isnan(table)]
-        cells = np.bincount(unit * levels.size + code, minlength=table.shape[-1] * levels.size)
-        counts = cells.reshape(-1, levels.size).astype(np.float64)
+        levels = np.unique(table[~np.isnan(table)])
+        counts = (table[..., None] == levels).sum(axis=0).astype(np.float64)
     counts = counts[counts.sum(axis=1) > 1]
     size, total = counts.sum(axis=1), counts.sum(axis=0)
     if metric == "ordinal":
