@@ -48,7 +48,8 @@ class Top(NamedTuple):
 def find_best(log_proba: Array, xp: Library) -> Array:
     """The column of the largest value of each row, in any library; among equals, the first."""
     top = xp.max(log_proba, axis=1, keepdims=True)
-    tied = EQUAL_LOG_PROBA[numpy_dtype(log_proba)] * xp.maximum(xp.abs(top), xp.ones_like(top))
+    size = xp.where(xp.abs(top) > 1.0, xp.abs(top), 1.0)
+    tied = EQUAL_LOG_PROBA[numpy_dtype(log_proba)] * size
     return xp.argmax(xp.astype(log_proba >= top - tied, xp.int8), axis=1)
 
 

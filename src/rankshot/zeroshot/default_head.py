@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from rankshot.core.arrays import largest_of_rows
 from rankshot.zeroshot.scores import count_effective, count_predictions
@@ -115,7 +116,7 @@ def rank_bonus(scores: Any, xp: Any = np) -> Any:
 def _bonus_by_level(scores: Any, xp: Any) -> Any:
     """The bonus without any choice that depends on the values: for graphs, compilers and ties."""
     bonuses = PLACE_BONUS[: scores.shape[1]]
-    largest, total = largest_of_rows(scores, len(bonuses), xp), xp.zeros_like(scores)
+    largest, total = largest_of_rows(scores, len(bonuses), xp), 0.0
     for place, bonus in enumerate(bonuses):
         # All scores that are equal to the one at this place share its bonus.
         at = xp.astype(scores == largest[:, place : place + 1], scores.dtype)
@@ -255,16 +256,9 @@ def choose_share(f: Floats, bonus: Floats, weights: Floats, baseline: Baseline) 
     All of it is right if the classes then are predicted more evenly than without any reference, by
     the entropy of their frequencies. No labels are used.
     """
-    evenness = [
-        measure_entropy(fit_linear_part(weights, base, 1.0).evaluate(f, bonus))
-        for base in (None, baseline)
-    ]
-    return 1.0 if evenness[1] > evenness[0] else SHARE
 
+    def measure_entropy(base: Baseline | None) -> float:
+        predicted = fit_linear_part(weights, base, 1.0).evaluate(f, bonus).argmax(axis=1)
+        return float(entr(np.bincount(predicted) / len(predicted)).sum())
 
-def measure_entropy(log_posterior: Floats) -> float:
-    """Return the entropy of the frequencies with which the classes are predicted."""
-    n, L = log_posterior.shape
-    share = np.bincount(log_posterior.argmax(axis=1), minlength=L) / n
-    share = share[share > 0]
-    return float(-(share * np.log(share)).sum())
+    return 1.0 if measure_entropy(baseline) > measure_entropy(None) else SHARE

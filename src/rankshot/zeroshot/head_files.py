@@ -6,10 +6,10 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from rankshot import __version__
 from rankshot.core.errors import InputError, RankshotError, prefix_errors
 from rankshot.core.files import replace_file, require_ending, require_regular
 
+T = TypeVar("T")
 ENDING = ".rankshot"
 VERSION = 4
 """The version of the format: a file with another one is refused."""
@@ -58,19 +59,19 @@ def write_head_file(path: Path, file: HeadFile, provenance: Mapping[str, object]
             archive.writestr(info, content)
 
 
-def read_head_file(path: Path) -> HeadFile:
-    """Read an archive into memory, and check all that does not depend on the kind of head."""
+def read_head_file(path: Path, make: Callable[[HeadFile], T]) -> T:
+    """Read an archive into memory, and make a head of its content; damage is named."""
     require_ending(path, (ENDING,))
     require_regular(path)
     content = io.BytesIO(path.read_bytes())
     with prefix_errors(path):
         try:
             with zipfile.ZipFile(content) as archive:
-                return _read_archive(archive)
+                return make(_read_archive(archive))
         except RankshotError:
             raise
         except Exception as error:  # noqa: BLE001 (a damaged archive may raise anything)
-            raise RankshotError(f"the file is damaged, or not a saved head: {error}") from None
+            raise RankshotError(f"the file is damaged, or not a saved head: {error!r}") from None
 
 
 def _read_archive(archive: zipfile.ZipFile) -> HeadFile:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.arrays import Array, Constants
-from rankshot.core.errors import InputError, RankshotError, prefix_errors
+from rankshot.core.errors import InputError
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.class_means import LinearMap
 from rankshot.zeroshot.formula import Formula, joint_logits, joint_terms
 from rankshot.zeroshot.head_files import HeadFile, read_head_file
 from rankshot.zeroshot.linear_head import Head, LinearHead, as_finite
 from rankshot.zeroshot.scores import Kind, Scores
-from rankshot.zeroshot.together import SEEN_TEMPERATURE, Budget, Decision, Together
+from rankshot.zeroshot.together import SEEN_TEMPERATURE, Decision, Together
 
 Doubles = NDArray[np.float64]
 NONE_OF_THESE = "none of these"
@@ -128,12 +128,8 @@ class JointHead(Head):
         names = np.array([*first, *new.classes, *last])
         distinct, times = np.unique(names, return_counts=True)
         if (times > 1).any():
-            raise InputError(
-                "rankings",
-                str(distinct[times > 1][0]),
-                "would be both seen and new",
-                hint="fit the head to rankings of new classes only",
-            )
+            name, hint = str(distinct[times > 1][0]), "fit the head to rankings of new classes only"
+            raise InputError("rankings", name, "would be both seen and new", hint=hint)
         columns = np.argsort(names, kind="stable")
         self.__dict__.update(arrays, _columns=columns, _converted={})
         self.__dict__.update(
@@ -270,12 +266,6 @@ def take_features(head: LinearHead, usual: Doubles) -> LinearHead:
     return replace(head, slopes=slopes, usual_features=usual)
 
 
-def describe_budget(spent: Budget | None, missing: list[str], *, by_batch: bool) -> dict[str, Any]:
-    """What a head says about its budget."""
-    budget = spent and spent._asdict()
-    return {"budget": budget, "missing_seen": missing, "reference_is_batch": by_batch}
-
-
 # ---- Files
 
 
@@ -303,49 +293,12 @@ def load_head(path: str | Path) -> LinearHead | JointHead:
     >>> head, head.classes_.tolist()
     (LinearHead: 2 classes from the scores of 3, ['cat', 'truck'])
     """
-    file = read_head_file(Path(path))
-    with prefix_errors(path):
-        try:
-            if file.type == "linear":
-                content: dict[str, Any] = {**file.values, **file.arrays}
-                return LinearHead(**content, about=file.about)
-            return _read_joint(file) if file.type == "joint" else _read_first_joint(file)
-        except RankshotError:
-            raise
-        except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)
-            raise RankshotError(f"the file is damaged: {error!r}") from None
+    return read_head_file(Path(path), _make_head)
 
 
-def _read_joint(file: HeadFile) -> JointHead:
-    values: dict[str, Any] = {**file.values, **file.arrays}
-    inner = {name[4:]: values.pop(name) for name in file.arrays if name.startswith("new_")}
-    return JointHead(LinearHead(**values.pop("new"), **inner, about=file.about), **values)
-
-
-def _read_first_joint(file: HeadFile) -> JointHead:
-    """The head in a file whose arrays begin with ``together_``, as early 0.4 wrote it."""
-    values, arrays, parts = file.values, {**file.arrays}, []
-    usual, ends = arrays.pop("together_features"), arrays.pop("together_thresholds")
-    for at in ("together_one", "together_other"):
-        if f"{at}_classes" not in arrays:
-            continue
-        has, share = arrays.pop(f"{at}_classes") > 0, float(arrays.pop(f"{at}_share")[0])
-        maps = {
-            name: LinearMap(*(arrays.pop(f"{at}_{name}_{part}") for part in LinearMap._fields))
-            for name in ("new", "seen", "by_rankings", "own")
-        }
-        parts.append((Decision(**maps, ranking_share=share), has))
-    spent = values["budget"] and Budget(float(ends[:-1].min()), *values["budget"])
-    facts = describe_budget(spent, values["missing"], by_batch=values["reference_is_batch"])
-    inner: dict[str, Any] = {**values["head"], **arrays, "about": {**file.about, **facts}}
-    new = LinearHead(**inner)
-    if usual.size and new.n_features and (usual != new.usual_features).any():
-        raise RankshotError("this head compares features in two ways: fit it again")
-    return JointHead.from_decision(
-        take_features(new, usual),
-        Together(tuple(parts), ends[:-1]),
-        misfit=float(ends[-1]) if values["none"] and values["seen"] else None,
-        seen_temperature=values["seen_temperature"],
-        predicts_seen=values["seen"],
-        new_by_head=values["head_chooses"],
-    )
+def _make_head(file: HeadFile) -> LinearHead | JointHead:
+    content: dict[str, Any] = {**file.values, **file.arrays}
+    if file.type == "linear":
+        return LinearHead(**content, about=file.about)
+    inner = {name[4:]: content.pop(name) for name in file.arrays if name.startswith("new_")}
+    return JointHead(LinearHead(**content.pop("new"), **inner, about=file.about), **content)

@@ -130,9 +130,8 @@ class Knowledge:
 
     def fit_alone(self, settings: Settings = DEFAULTS) -> WeightedMean:
         """The estimator of new classes for each input alone, with all that it has learned."""
-        evidence = self.batch
-        if evidence is not None and evidence.evidence is None:
-            evidence = None
+        has_evidence = self.batch is not None and self.batch.evidence is not None
+        evidence = self.batch if has_evidence else None
         reference: Any = self.reference if settings.use_reference else None
         if self._lacks_reference(settings):
             reference = self.batch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.torch_head import TorchHead
 
 Doubles = NDArray[np.float64]
-Block = Literal["scores", "features", "evidence"]
 
 
 class Predictor:
@@ -171,7 +170,10 @@ class Head(Predictor):
         xp = other_library(table.values) or np
         c = self._convert(table, xp)
         if xp is not np:
-            with _full_precision(xp):
+            is_jax = "jax" in xp.__name__
+            # On a GPU, JAX would round the numbers in matrix products to TF32.
+            precise = sys.modules["jax"].default_matmul_precision if is_jax else nullcontext
+            with precise("highest"):
                 return formula(*self._inputs(table), c, xp)
         result = np.empty((len(table), n_columns), table.values.dtype)
         # The columns of scores and of products, and what is looked up for each input.
@@ -183,17 +185,12 @@ class Head(Predictor):
     def require(self, table: Scores) -> Scores:
         """Raise unless a ``table`` of scores has what the head needs: their kind, and features."""
         if self.kind is not None and table.kind != self.kind:
-            raise InputError(
-                "scores", table.kind, f"must be {self.kind}, as those that the head was fitted to"
-            )
+            rule = f"must be {self.kind}, as those that the head was fitted to"
+            raise InputError("scores", table.kind, rule)
         n = 0 if table.features is None else table.features.shape[1]
         if self.n_features and n != self.n_features:
-            raise InputError(
-                "features",
-                n,
-                f"must be {self.n_features} columns, as those of the examples",
-                hint="pass Scores(values, items, features=...)",
-            )
+            rule = f"must be {self.n_features} columns, as those of the examples"
+            raise InputError("features", n, rule, hint="pass Scores(values, items, features=...)")
         return table
 
     def _inputs(
@@ -344,10 +341,10 @@ class LinearHead(Head):
         return self
 
     @property
-    def blocks(self) -> dict[Block, slice]:
+    def blocks(self) -> dict[str, slice]:
         """The columns of ``slopes`` that belong to scores, features and evidence."""
         ends = np.cumsum([0, len(self.seen), self.n_features, len(self.evidence)]).tolist()
-        names: tuple[Block, ...] = ("scores", "features", "evidence")
+        names = "scores", "features", "evidence"
         return {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(names)}
 
     # ---- The formula
@@ -421,14 +418,6 @@ class LinearHead(Head):
         if evidence is not None:
             parts["another model"] = slopes[:, block["evidence"]] * evidence[:, None]
         return parts
-
-
-def _full_precision(xp: Library) -> AbstractContextManager[object]:
-    """A context in which JAX does not round matrix products to TF32 on a GPU."""
-    if "jax" not in xp.__name__:
-        return nullcontext()
-    precise: AbstractContextManager[object] = sys.modules["jax"].default_matmul_precision("highest")
-    return precise
 
 
 def as_finite(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Doubles:

@@ -73,17 +73,18 @@ class Recorder:
     """The functions of the array API that formulas use, for recorded arrays.
 
     All operators exist since opset 13, with the same inputs. Reductions are along rows, and means
-    are those of the scores, which have ``n_items`` columns.
+    are those of the scores, which have ``n_items`` columns. Names begin with ``prefix``.
     """
 
     int8, finfo = np.int8, staticmethod(np.finfo)
 
-    def __init__(self, graph: Any, n_items: int) -> None:
-        self.graph, self.n_items, self.onnx = graph, n_items, import_onnx("onnx")
+    def __init__(self, graph: Any, n_items: int = 0, prefix: str = "rankshot") -> None:
+        self.graph, self.n_items, self.prefix = graph, n_items, prefix
+        self.onnx = import_onnx("onnx")
 
     def add(self, operator: str, *inputs: Value, **options: object) -> RecordedArray:
         """Add an operator; numbers and arrays become constants."""
-        name = f"rankshot/{operator}_{len(self.graph.node)}"
+        name = f"{self.prefix}/{operator}_{len(self.graph.node)}"
         names = [x.name if isinstance(x, RecordedArray) else self._constant(x) for x in inputs]
         outputs = [name, f"{name}_index"] if operator == "TopK" else [name]
         node = self.onnx.helper.make_node(operator, names, outputs, name, **options)
@@ -94,7 +95,7 @@ class Recorder:
         """Add a constant: whole numbers in arrays are places, all others are in one precision."""
         is_places = isinstance(values, np.ndarray) and values.dtype == np.int64
         array = np.array(values, np.int64 if is_places else np.float32, order="C")
-        name = f"rankshot/constant_{len(self.graph.initializer)}"
+        name = f"{self.prefix}/constant_{len(self.graph.initializer)}"
         self.graph.initializer.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -105,14 +106,6 @@ class Recorder:
         """Other numbers, such as 0 and 1 for a condition."""
         to = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", x, to=to)
-
-    def ones_like(self, x: RecordedArray) -> RecordedArray:
-        """Ones in all places."""
-        return self.add("Expand", 1.0, self.add("Shape", x))
-
-    def zeros_like(self, x: RecordedArray) -> RecordedArray:
-        """Zeros in all places."""
-        return self.add("Expand", 0.0, self.add("Shape", x))
 
     def concat(self, arrays: Sequence[RecordedArray], *, axis: int) -> RecordedArray:
         """Tables side by side."""
@@ -133,11 +126,6 @@ class Recorder:
     def mean(self, x: RecordedArray, **options: Any) -> RecordedArray:
         """Means."""
         return self.sum(x, **options) / float(self.n_items)
-
-    def var(self, x: RecordedArray, **options: Any) -> RecordedArray:
-        """Variances."""
-        centered = x - self.mean(x, axis=1, keepdims=True)
-        return self.mean(centered * centered, **options)
 
     def topk(self, x: RecordedArray, k: int) -> tuple[RecordedArray]:
         """The largest numbers of each row."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.arrays import log_softmax
+from rankshot.core.arrays import Library, log_softmax
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.sources.names import IMAGENET, read_class_labels
 from rankshot.zeroshot.decide import find_best
 from rankshot.zeroshot.linear_head import Head, Predictor
 from rankshot.zeroshot.onnx_arrays import RecordedArray, Recorder, import_onnx
-from rankshot.zeroshot.scores import Kind, Scores, are_probabilities, log_probabilities
+from rankshot.zeroshot.scores import Kind, are_probabilities, log_probabilities
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -145,11 +145,10 @@ class _Front(NamedTuple):
 
 def _pass_scores(n_items: int) -> Any:
     """A network that returns its input, the scores."""
-    make, kind = import_onnx("onnx").helper, import_onnx("onnx").TensorProto.FLOAT
-    ends = [make.make_tensor_value_info(x, kind, ("inputs", n_items)) for x in ("scores", "same")]
-    node = make.make_node("Identity", ["scores"], ["same"])
-    graph = make.make_graph([node], "rankshot", ends[:1], ends[1:])
-    return make.make_model(graph, opset_imports=[make.make_opsetid("", OPSET)], ir_version=8)
+    table = f"float[inputs, {n_items}]"
+    graph = f"rankshot ({table} scores) => ({table} same) {{same = Identity(scores)}}"
+    version = f'<ir_version: 8, opset_import: ["" : {OPSET}]>'
+    return import_onnx("onnx.parser").parse_model(f"{version} {graph}")
 
 
 def _find_scores(network: ModelProto, head: Head, output: str | None, where: str) -> _Front:
@@ -179,15 +178,12 @@ def _choose_output(network: ModelProto, n_items: int, wanted: str | None, where:
     ]
     if len(fitting) == 1:
         return str(fitting[0])
-    several = f"several may be the scores ({quote_names(fitting)}): name one"
+    rule = f"must be one output of shape (inputs, {n_items}), the scores of the seen classes"
     described = ", ".join(map(import_onnx("onnx").helper.printable_value_info, outputs))
-    raise InputError(
-        "output",
-        wanted,
-        f"must be one output of shape (inputs, {n_items}), the scores of the seen classes",
-        where=where,
-        hint=several if fitting else f"it has {described}{ZIPMAP_HINT}",
-    )
+    hint = f"it has {described}{ZIPMAP_HINT}"
+    if fitting:
+        hint = f"several may be the scores ({quote_names(fitting)}): name one"
+    raise InputError("output", wanted, rule, where, hint)
 
 
 def _make_inputs(network: ModelProto) -> Inputs:
@@ -196,10 +192,9 @@ def _make_inputs(network: ModelProto) -> Inputs:
     constants = {tensor.name for tensor in network.graph.initializer}
     for value in network.graph.input:
         if _is_float(value) and value.name not in constants:
-            dtype = import_onnx("onnx").helper.tensor_dtype_to_np_dtype(
-                value.type.tensor_type.elem_type
-            )
-            n_rows, *others = (dim.dim_value for dim in value.type.tensor_type.shape.dim)
+            tensor = value.type.tensor_type
+            dtype = import_onnx("onnx").helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            n_rows, *others = (dim.dim_value for dim in tensor.shape.dim)
             shape = [n_rows or N_INPUTS, *(n or 1 for n in others)]
             inputs[value.name] = rng.normal(size=shape).astype(dtype)
     return inputs
@@ -249,8 +244,6 @@ def _attach(head: Head, front: _Front) -> tuple[ModelProto, Inputs]:
     # The network may not say how many outputs it has.
     scores = xp.astype(RecordedArray(xp, PREFIX + front.scores), np.float32)
     scores = xp.add("Reshape", scores, np.array([-1, C]))
-    if front.kind is not None:
-        scores = log_probabilities(scores, front.kind, xp)
     features = evidence = None
     if front.features:
         features = RecordedArray(xp, PREFIX + front.features)
@@ -258,31 +251,33 @@ def _attach(head: Head, front: _Front) -> tuple[ModelProto, Inputs]:
         features = add_input("features", head.n_features)
     if head.evidence:
         evidence = add_input("evidence", len(head.evidence))
-    constants = head.constants(head.kind or front.kind)
-    log_proba = log_softmax(type(head).logits(scores, features, evidence, constants, xp), xp, 1)
+    log_proba = _evaluate(head, front.kind, scores, features, evidence, xp)
     proba = xp.exp(log_proba), types.FLOAT, ("inputs", len(head.classes_))
     label = find_best(log_proba, xp), types.INT64, ("inputs",)
     del graph.output[:]
     for name, (array, dtype, shape) in {"probabilities": proba, "label": label}.items():
         graph.node.append(make.make_node("Identity", [array.name], [name]))
         graph.output.append(make.make_tensor_value_info(name, dtype, shape))
-    _name_classes(model, head)
-    return model, further
-
-
-def _name_classes(model: ModelProto, head: Head) -> None:
-    """Replace the names of classes in the metadata, and check the whole graph."""
-    for entry in [entry for entry in model.metadata_props if entry.key in CLASS_KEYS]:
-        model.metadata_props.remove(entry)
-    metadata = {
+    metadata = {one.key: one.value for one in model.metadata_props if one.key not in CLASS_KEYS}
+    metadata |= {
         "classes": json.dumps(head.classes_.tolist(), ensure_ascii=False),
         "seen_classes": json.dumps(head.seen, ensure_ascii=False),
         "head": type(head).__name__,
         "rankshot": version("rankshot"),
     }
-    for key, value in metadata.items():
-        model.metadata_props.add(key=key, value=value)
+    make.set_model_props(model, metadata)
     import_onnx("onnx").checker.check_model(model)
+    return model, further
+
+
+def _evaluate(
+    head: Head, kind: Kind | None, scores: Any, features: Any, evidence: Any, xp: Library
+) -> Any:
+    """Log-probabilities by a head, behind a network that gives scores or probabilities."""
+    if kind is not None:
+        scores = log_probabilities(scores, kind, xp)
+    constants = head.constants(head.kind or kind)
+    return log_softmax(type(head).logits(scores, features, evidence, constants, xp), xp, 1)
 
 
 def _measure_difference(model: ModelProto, head: Head, front: _Front, further: Inputs) -> float:
@@ -291,14 +286,10 @@ def _measure_difference(model: ModelProto, head: Head, front: _Front, further: I
         return float("nan")
     scores, *layer = (x.astype(np.float32) for x in front.values)
     scores = scores.reshape(-1, len(head.seen))
-    if front.kind is not None:
-        scores = Scores.from_probabilities(scores, head.seen, front.kind).values
     features = layer[0] if layer else further.get("features")
-    constants = head.constants(head.kind or front.kind)
-    logits = type(head).logits(scores, features, further.get("evidence"), constants, np)
-    expected = np.exp(log_softmax(logits, np, 1))
+    expected = _evaluate(head, front.kind, scores, features, further.get("evidence"), np)
     proba = _open_session(model).run(["probabilities"], front.inputs | further)[0]
-    return float(np.abs(proba - expected).max())
+    return float(np.abs(proba - np.exp(expected)).max())
 
 
 # ---- ONNX files
@@ -333,18 +324,13 @@ def check_classes(network: ModelProto, items: tuple[str, ...], where: str) -> No
             names = json.loads(text)
             labels = read_class_labels(names if isinstance(names, dict) else list(names))
     except (TypeError, ValueError) as error:
-        raise RankshotError(
-            f"{where}: the class names in its metadata are damaged: {error}"
-        ) from None
+        problem = f"{where}: the class names in its metadata are damaged: {error}"
+        raise RankshotError(problem) from None
     for i, (item, name) in enumerate(zip_longest(items, labels.names)):
         if item is None or (name != item and name not in labels.match(item)):
-            raise InputError(
-                "network",
-                name,
-                f"is class number {i} of its metadata, which is {item!r} in the head",
-                where=where,
-                hint="fit the head with the classes of the network, in the same order",
-            )
+            rule = f"is class number {i} of its metadata, which is {item!r} in the head"
+            hint = "fit the head with the classes of the network, in the same order"
+            raise InputError("network", name, rule, where, hint)
 
 
 def _find_maker(network: ModelProto, output: str) -> str | None:
@@ -388,7 +374,7 @@ def add_last_layers(network: ModelProto) -> dict[str, str]:
     """
     onnx = import_onnx("onnx")
     makers = {name: node for node in network.graph.node for name in node.output}
-    constants = _find_constants(network)
+    constants, xp = _find_constants(network), Recorder(network.graph, prefix="rankshot.features")
     added: dict[str, str] = {}
     for output in [value.name for value in network.graph.output]:
         layer = _find_last_layer(network, output, constants)
@@ -399,16 +385,12 @@ def add_last_layers(network: ModelProto) -> dict[str, str]:
         # factor have no influence on what examples tell.
         while (maker := makers.get(found)) is not None and maker.op_type in QUANTIZES:
             found = maker.input[0]
-        name = added[output] = f"rankshot.features.{output}"
-        steps: list[tuple[str, dict[str, int]]] = [("Cast", {"to": onnx.TensorProto.FLOAT})]
+        features = xp.astype(RecordedArray(xp, found), np.float32)
         if "Conv" in layer.op_type:
-            steps = [*steps, ("GlobalAveragePool", {}), ("Flatten", {})]
-        results = [*(f"{name}.{i}" for i in range(1, len(steps))), name]
-        for (step, options), result in zip(steps, results, strict=True):
-            network.graph.node.append(onnx.helper.make_node(step, [found], [result], **options))
-            found = result
-        kind = onnx.TensorProto.FLOAT
-        network.graph.output.append(onnx.helper.make_tensor_value_info(name, kind, None))
+            features = xp.add("Flatten", xp.add("GlobalAveragePool", features))
+        name = added[output] = features.name
+        value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        network.graph.output.append(value)
     return added
 
 

@@ -111,13 +111,8 @@ class Scores:
         require_columns(tuple(table.shape), len(names), kind)
         if other_library(table) is None:
             SCORE_RULE.refuse_first(table, "row {}".format, lambda j: name_columns(names, kind)[j])
-        self.__dict__.update(
-            columns=table,
-            items=names,
-            kind=kind,
-            features=_as_features(features, len(table)),
-            evidence=_as_evidence(evidence, len(table)),
-        )
+        blocks = _as_features(features, len(table)), _as_evidence(evidence, len(table))
+        self.__dict__.update(vars(self.from_validated(table, names, kind, *blocks)))
 
     @cached_property
     def values(self) -> Array:
@@ -445,12 +440,12 @@ def inverse_std(f: Array, mean: Array, xp: Library = np, dtype: Any = None) -> A
 
     ``dtype`` is the precision that the scores had before, if it was another one.
     """
+    above = f - mean
     if xp is np:
         # In half the time of `np.var`.
-        above = f - mean
         variance = np.vecdot(above, above)[:, None] / f.shape[1]
     else:
-        variance = xp.var(f, axis=1, keepdims=True)
+        variance = xp.mean(above * above, axis=1, keepdims=True)
     rounding = ROUNDING_UNITS * float(xp.finfo(dtype or f.dtype).eps) * mean
     is_equal = variance <= rounding * rounding
     # The root of 0 has no gradient.

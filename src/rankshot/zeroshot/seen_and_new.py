@@ -15,7 +15,7 @@ from rankshot.zeroshot.class_means import Examples, Inputs, Reference
 from rankshot.zeroshot.decide import first_guesses
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.examples import as_examples
-from rankshot.zeroshot.joint_head import JointHead, describe_budget, take_features
+from rankshot.zeroshot.joint_head import JointHead, take_features
 from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.tables import as_scores
@@ -176,9 +176,13 @@ class SeenAndNew(Predictor, BaseEstimator):
         self.budget_ = together.budget
         # Where only some classes have examples, the head would prefer these.
         learned = self.head.has_examples and len(together.parts) == 1
-        facts = describe_budget(together.budget, self.missing_, by_batch=by_batch)
+        new = new.with_about(
+            budget=together.budget and together.budget._asdict(),
+            missing_seen=self.missing_,
+            reference_is_batch=by_batch,
+        )
         self.head_ = JointHead.from_decision(
-            take_features(new.with_about(**facts), usual),
+            take_features(new, usual),
             together,
             misfit=together.none if none else None,
             seen_temperature=temperature,

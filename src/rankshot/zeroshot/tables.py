@@ -50,6 +50,7 @@ from rankshot.core.tables import (
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.zeroshot.decide import REJECTED
 from rankshot.zeroshot.scores import (
+    KINDS,
     PROBABILITY_RULE,
     SCORE_RULE,
     Kind,
@@ -57,7 +58,6 @@ from rankshot.zeroshot.scores import (
     are_probabilities,
     as_floats,
     log_probabilities,
-    n_columns,
     name_columns,
     require_probabilities,
     warn_of_probabilities,
@@ -159,11 +159,9 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number; or an id that occurs more than once, after the last row.
         """
-        items, _, texts, n_features, _, columns = self.header
-        score_type = self.score_type
-        if score_type == AUTO:
-            score_type = self.guess_type() or LOGITS
-        kind, has_features = self._find_kind(score_type), features and n_features > 0
+        items, kind, texts, n_features, _, columns = self.header
+        score_type = self.score_type if self.score_type != AUTO else self.guess_type() or LOGITS
+        has_features = features and n_features > 0
         names = [*[ID][: ID in texts], *columns, *[FEATURES][:has_features]]
         hashes = [np.zeros(0, np.int64)]
         for part in self._read_parts(names):
@@ -185,16 +183,6 @@ class ScoreTable:
                 for row, name in enumerate(part.require_texts(ID)):
                     if hash(name) in repeated:
                         part.refuse("id", name, "occurs more than once", row)
-
-    def _find_kind(self, score_type: str) -> Kind:
-        kind = self.header.kind
-        if score_type == ONE_VS_ONE != kind or score_type.startswith("one-vs-rest"):
-            if ONE_VS_ONE in {kind, score_type}:
-                columns = "pair of classes" if kind == ONE_VS_ONE else "class"
-                rule = f"does not match one column per {columns}"
-                raise InputError("score_type", score_type, rule, where=str(self.path))
-            kind = "one-vs-rest"
-        return kind
 
     def _read_parts(self, columns: Sequence[str]) -> Iterator[Table]:
         for path in self.parts:
@@ -255,9 +243,13 @@ def open_scores(
             raise InputError("columns", NO_VALUE, rule, where=str(part))
     if header.n_rows == 0 and not allow_empty:
         raise InputError("table", NO_VALUE, "has no rows", where=str(path))
-    cells = n_columns(len(header.items), header.kind) + header.n_features
-    rows = batch_rows or max(1, BATCH_CELLS // cells)
-    return ScoreTable(path, tuple(parts), header, rows, score_type)
+    kind = next((kind for kind in KINDS if score_type.startswith(kind)), header.kind)
+    if kind != header.kind and ONE_VS_ONE in {kind, header.kind}:
+        columns = "pair of classes" if header.kind == ONE_VS_ONE else "class"
+        rule = f"does not match one column per {columns}"
+        raise InputError("score_type", score_type, rule, where=str(path))
+    rows = batch_rows or max(1, BATCH_CELLS // (len(header.columns) + header.n_features))
+    return ScoreTable(path, tuple(parts), header._replace(kind=kind), rows, score_type)
 
 
 def _list_parts(path: Path) -> list[Path]:
@@ -333,14 +325,12 @@ def read_scores(
         return open_scores(table, score_type=score_type).read()
     frame = None if other_library(table) is not None else as_frame(table)
     if frame is not None:
-        texts = [
-            name for name in (ID, LABEL) if name in frame.columns and name not in (items or ())
-        ]
-        values = frame.drop(texts)
+        there = {*frame.columns} - {*(items or ())}
         ids, labels = (
-            np.array([str(cell) for cell in frame[name].to_list()], kind) if name in texts else None
+            np.array([str(cell) for cell in frame[name].to_list()], kind) if name in there else None
             for name, kind in ((ID, object), (LABEL, str))
         )
+        values = frame.drop([name for name in (ID, LABEL) if name in there])
         found = LabelledScores(Scores(frame_to_matrix(values), values.columns), ids, labels)
     elif items is None:
         hint = "name their classes: rs.Scores(values, names), or seen=names"
@@ -489,9 +479,8 @@ def open_predictions(
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
     if top is not None:
         top = min(require_whole_number("top", top), len(names))
-        more = range(2, top + 1)
-        columns = [ID, LABEL, *(f"{LABEL}_{i}" for i in more)]
-        columns += [PROBABILITY, *(f"{PROBABILITY}_{i}" for i in more)]
+        numbers = ["", *(f"_{i}" for i in range(2, top + 1))]
+        columns = [ID, *(name + number for name in (LABEL, PROBABILITY) for number in numbers)]
     with open_writer(path, columns, metadata, digits=DIGITS) as put:
         writer = PredictionWriter(names, put, top)
         yield writer
@@ -533,8 +522,9 @@ def read_predictions(path: str | Path) -> Predictions:
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
     ids, labels = table.require_texts(ID), table.require_texts(LABEL)
+    known = {*targets, REJECTED}
     for row, label in enumerate(labels):
-        if label not in {*targets, REJECTED}:
+        if label not in known:
             hint = suggest_name(label, targets)
             table.refuse("label", label, f"has no column 'P({label})'{hint}", row)
     proba = table.read_numbers(found, PROBABILITY_RULE)
@@ -548,11 +538,9 @@ class PredictionWriter:
     """Validates predictions and writes them; `open_predictions` makes it."""
 
     def __init__(self, targets: tuple[str, ...], put: PutRows, top: int | None = None) -> None:
-        self.targets = targets
-        self._top = top
-        self.n_rows = 0
-        self._code = {name: j for j, name in enumerate(targets)}
-        self._put = put
+        self.targets, self._put, self._top, self.n_rows = targets, put, top, 0
+        # A class may be called like rejected inputs.
+        self._code = {REJECTED: -1} | {name: j for j, name in enumerate(targets)}
 
     def write(
         self, ids: Iterable[object] | None, labels: Iterable[object], proba: ArrayLike
@@ -561,23 +549,21 @@ class PredictionWriter:
 
         The columns of ``proba`` are in the order that was given to `open_predictions`.
         """
-        table = np.asarray(proba)
-        if table.dtype != np.float32:
-            table = table.astype(np.float64)
+        table = as_floats(np.asarray(proba))
         names = range(self.n_rows, self.n_rows + len(table)) if ids is None else ids
         texts, chosen = list(map(str, names)), list(map(str, labels))
-        if table.shape != (len(texts), len(self.targets)) or len(chosen) != len(texts):
-            shape = (len(texts), len(self.targets))
+        shape = (len(texts), len(self.targets))
+        if table.shape != shape or len(chosen) != len(texts):
             rule = f"must have the shape {shape}, with as many labels ({len(chosen)})"
             raise InputError("proba", table.shape, rule)
         where = partial(name_row, "predictions", self.n_rows)
         PROBABILITY_RULE.refuse_first(table, where, self.targets.__getitem__)
-        codes = np.array([self._code.get(label, -1) for label in chosen], np.intp)
-        for row in np.flatnonzero(codes < 0).tolist():
-            if chosen[row] != REJECTED:
-                rule = f"is not one of the classes{suggest_name(chosen[row], self.targets)}"
-                raise InputError("label", chosen[row], rule, where=where(row))
-        rows, codes = np.arange(len(table)), np.where(codes < 0, table.argmax(axis=1), codes)
+        for row, label in enumerate(chosen):
+            if label not in self._code:
+                rule = f"is not one of the classes{suggest_name(label, self.targets)}"
+                raise InputError("label", label, rule, where=where(row))
+        rows, codes = np.arange(len(table)), np.array([self._code[x] for x in chosen], np.intp)
+        codes = np.where(codes < 0, table.argmax(axis=1), codes)
         if self._top is None:
             self._put([texts, chosen], np.column_stack([table[rows, codes], table]))
         else:
