@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 from math import exp, log, sqrt
 from pathlib import Path
 
@@ -71,20 +72,16 @@ def test_the_formula(rng, features, evidence):
 
 
 def test_contributions_add_up(rng):
-    head, scores = (
-        make(rng, features=True, evidence=True, usual_scores=rng.normal(size=5)),
-        full(rng),
-    )
+    head = make(rng, features=True, evidence=True, usual_scores=rng.normal(size=5))
+    scores = full(rng)
     total = sum(part.sum(axis=2) for part in head.contributions(scores).values())
     left = head.log_proba(scores) - total
     # A constant of each class and of each input is left.
     left = left - left.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(left, np.tile(left[0], (len(left), 1)), atol=1e-12)
     why = rs.explain(head, scores, target="u", against="v")[0]
-    log_proba = head.log_proba(scores)[0]
-    assert sum(c for _, c in (*why.items, *why.others)) == pytest.approx(
-        log_proba[0] - log_proba[1]
-    )
+    first, second, *_ = head.log_proba(scores)[0]
+    assert sum(c for _, c in (*why.items, *why.others)) == pytest.approx(first - second)
 
 
 def test_of_many_contributions_the_largest_are_printed_and_the_others_summed(rng):
@@ -159,36 +156,28 @@ def test_scores_that_do_not_fit_are_refused(rng):
 
 
 WRONG = {
-    "slopes": {"slopes": np.zeros((4, 4))},
-    "offsets": {"offsets": [0, 0, 0, np.nan]},
-    "temperature": {"temperature": 0.0},
-    "classes": {"classes": TARGETS[::-1]},
-    "seen": {"seen": "aabcd"},
-    "usual_scores": {"usual_scores": np.zeros(3)},
+    "slopes": np.zeros((4, 4)),
+    "offsets": [0, 0, 0, np.nan],
+    "temperature": 0.0,
+    "classes": TARGETS[::-1],
+    "seen": [*"aabcd"],
+    "usual_scores": np.zeros(3),
 }
 
 
 @pytest.mark.parametrize("parameter", WRONG)
 def test_what_is_no_head_is_refused_by_the_value_and_in_a_file(rng, tmp_path, parameter):
-    head = make(rng)
-    good = {
-        "seen": list(ITEMS),
-        "classes": list(TARGETS),
-        "slopes": head.slopes,
-        "offsets": head.offsets,
-    }
+    head, path = make(rng), tmp_path / "head.rankshot"
     with refuses(parameter):
-        rs.LinearHead(**{**good, **WRONG[parameter]})
-    path = tmp_path / "head.rankshot"
+        replace(head, **{parameter: WRONG[parameter]})
     head.save(path)
-    ((name, value),) = WRONG[parameter].items()
-    rewrite(path, {name: value})
+    rewrite(path, {parameter: WRONG[parameter]})
     with refuses(parameter) as caught:
         rs.load_head(path)
     assert caught.value.where.startswith(str(path))
 
 
-def rewrite(path, changes):
+def rewrite(path, changes, compression=zipfile.ZIP_STORED):
     """Change plain values and arrays of a saved head, and keep the archive whole."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -198,12 +187,10 @@ def rewrite(path, changes):
             stream = io.BytesIO()
             np.save(stream, np.asarray(value, np.float64))
             members[f"arrays/{name}.npy"] = stream.getvalue()
-        elif name in manifest["values"]:
-            manifest["values"][name] = list(value) if name in {"classes", "seen"} else value
         else:
-            manifest[name] = value
+            manifest["values"][name] = list(value) if name in {"classes", "seen"} else value
     members["head.json"] = json.dumps(manifest).encode()
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
 
@@ -217,7 +204,7 @@ def test_a_file_has_the_head_and_how_it_came_about(rng, tmp_path):
     loaded = rs.load_head(tmp_path / "a.rankshot")
     assert loaded.about["note"] == "for tests"
     assert loaded.about["files"] == ["r.jsonl"]
-    assert loaded.about["listed"]["u"][:2] == ["b", "a"] or loaded.about["listed"]["u"]
+    assert loaded.about["listed"]["u"]
     loaded.save(tmp_path / "b.rankshot")
     assert (tmp_path / "a.rankshot").read_bytes() == (tmp_path / "b.rankshot").read_bytes()
     with refuses("provenance['x']"):
@@ -244,34 +231,24 @@ def test_heads_that_earlier_versions_saved(rng):
         rs.load_head(SAVED / "version_0_3.rankshot")
 
 
-def damage(kind, content):
-    if kind == "empty":
-        return b""
-    if kind == "text":
-        return b"not an archive"
-    if kind == "cut":
-        return content[: len(content) // 2]
-    return content.replace(b'"linear"', b'"lineal"')
+DAMAGE = {
+    "empty": lambda content: b"",
+    "text": lambda content: b"not an archive",
+    "cut": lambda content: content[: len(content) // 2],
+    "another head": lambda content: content.replace(b'"linear"', b'"lineal"'),
+}
 
 
-@pytest.mark.parametrize("kind", ["empty", "text", "cut", "another head"])
+@pytest.mark.parametrize("kind", [*DAMAGE, "compressed"])
 def test_a_damaged_file_is_named(rng, tmp_path, kind):
     path = tmp_path / "head.rankshot"
     make(rng).save(path)
-    path.write_bytes(damage(kind, path.read_bytes()))
+    if kind == "compressed":
+        # Such a file could claim more than it has.
+        rewrite(path, {}, zipfile.ZIP_DEFLATED)
+    else:
+        path.write_bytes(DAMAGE[kind](path.read_bytes()))
     with pytest.raises(rs.RankshotError, match=r"head\.rankshot"):
-        rs.load_head(path)
-
-
-def test_a_file_cannot_claim_more_than_it_has(rng, tmp_path):
-    path = tmp_path / "head.rankshot"
-    make(rng).save(path)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    with pytest.raises(rs.RankshotError, match="not compressed"):
         rs.load_head(path)
 
 

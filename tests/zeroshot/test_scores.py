@@ -39,27 +39,22 @@ def test_single_precision_is_standardised_in_double_precision(rng):
     np.testing.assert_allclose(standardize_rows(values), expected, rtol=1e-9)
 
 
-class Tensor:
-    """As a tensor behaves that has a gradient or lies on a GPU."""
-
-    def __array__(self, dtype=None, copy=None):
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach()")
-
-
 def test_dicts_have_the_same_classes_in_any_order():
     scores = rs.Scores.from_dicts([{"a": 1.0, "b": 2.0}, {"b": 4.0, "a": 3.0}], "one-vs-rest")
     assert scores.items == ("a", "b")
     assert scores.kind == "one-vs-rest"
     assert scores.values.tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(rs.InputError) as caught:
+    with refuses("rows", ["b", "c"], "row 1"):
         rs.Scores.from_dicts([{"a": 1.0, "b": 2.0}, {"a": 3.0, "c": 4.0}])
-    assert (caught.value.parameter, caught.value.value) == ("rows", ["b", "c"])
-    assert caught.value.where == "row 1"
-    with pytest.raises(rs.InputError):
+    with refuses("items"):
         rs.Scores.from_dicts([])
 
 
 def test_a_tensor_that_cannot_be_read():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach()")
+
     with refuses("scores") as caught:
         rs.Scores(Tensor(), ABC)
     assert "detach" in caught.value.hint
@@ -144,16 +139,10 @@ def test_rows_by_slice_index_and_mask(rng):
 # ------------------------------------------------------------------ what a head is passed
 
 
-@pytest.mark.parametrize(
-    ("columns", "items", "kind"),
-    [
-        (4, ITEMS, "multiclass"),
-        (6, ITEMS, "one-vs-one"),
-        (3, ABC, "multiclass"),
-    ],
-)
-def test_the_width_of_an_array_tells_its_kind(columns, items, kind):
-    assert as_scores(np.zeros((2, columns)), items).kind == kind
+def test_the_width_of_an_array_tells_its_kind():
+    cases = [(4, ITEMS, "multiclass"), (6, ITEMS, "one-vs-one"), (3, ABC, "multiclass")]
+    for columns, items, kind in cases:
+        assert as_scores(np.zeros((2, columns)), items).kind == kind
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

@@ -400,9 +400,7 @@ def _find_constants(network: ModelProto) -> set[str]:
     found = {tensor.name for tensor in graph.initializer}
     found |= {tensor.values.name for tensor in graph.sparse_initializer}
     for node in graph.node:
-        if node.op_type == "Constant" or (
-            node.input and found.issuperset(filter(None, node.input))
-        ):
+        if found.issuperset(filter(None, node.input)):
             found.update(node.output)
     return found
 

@@ -424,9 +424,6 @@ class Predictions:
     targets: tuple[str, ...]
     proba: NDArray[np.floating]
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
 
 @contextmanager
 def open_predictions(
@@ -510,15 +507,12 @@ def read_predictions(path: str | Path) -> Predictions:
     >>> found.ids.tolist(), found.labels.tolist(), found.proba
     (['x1'], ['cat'], array([[0.75, 0.25]]))
     """
-    path = Path(path)
-    require_ending(path, TABLE_ENDINGS)
     table = open_table(path)
     found = [name for name in table.columns if name.startswith("P(") and name.endswith(")")]
     if not found:
-        table.refuse(
-            "columns", NO_VALUE, "must have one such as 'P(cat)' per class: write all "
-            f"probabilities, not only the largest; the columns are {quote_names(table.columns)}",
-        )  # fmt: skip
+        rule = f"must have one such as 'P(cat)' per class: {quote_names(table.columns)}"
+        hint = "write all probabilities, not only the largest"
+        table.refuse("columns", NO_VALUE, rule, hint=hint)
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
     ids, labels = table.require_texts(ID), table.require_texts(LABEL)
@@ -605,8 +599,6 @@ def read_truth(
     ...     read_truth(path, ["x1", "x2"])
     array(['cat', 'truck'], dtype=object)
     """
-    path = Path(path)
-    require_ending(path, TABLE_ENDINGS)
     table = open_table(path)
     labels = [label if label.strip() else "" for label in table.read_texts(LABEL)[0]]
     if "" in labels and not partial:
