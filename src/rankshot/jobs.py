@@ -14,9 +14,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context, parent_process
@@ -58,7 +58,6 @@ from rankshot.zeroshot.tables import (
     ONE_VS_ONE,
     PROBABILITIES,
     SCORE_TYPES,
-    ScoreTable,
     open_predictions,
     open_scores,
 )
@@ -103,6 +102,10 @@ class Part:
     version: str
 
 
+Call = tuple[Part, Path, dict[str, str]]
+"""A part, its output, and the metadata of this."""
+
+
 @dataclass
 class JobRun:
     """The state of a job, and its results.
@@ -140,10 +143,8 @@ class JobRun:
     @property
     def counts(self) -> Counter[str]:
         """The sum of the tasks' counts, such as the inputs per class."""
-        total: Counter[str] = Counter()
-        for summary in self.summaries.values():
-            total.update(summary.get("counts", {}))
-        return total
+        every = (Counter(summary.get("counts", {})) for summary in self.summaries.values())
+        return sum(every, Counter[str]())
 
     @property
     def skipped(self) -> list[tuple[str, str, bool]]:
@@ -213,18 +214,15 @@ def map_files(
     require_choice("on_error", on_error, ON_ERROR)
     if workers is not None:
         require_whole_number("workers", workers)
-    folder = Path(output)
     text = json.dumps(settings, sort_keys=True)
     run = JobRun(len(parts))
-    todo = _find_unfinished(folder, parts, text, run, overwrite=overwrite)
-    run_one = partial(_run_part, task)
-    calls = [(part, _target(folder, part), _metadata(part, text)) for part in todo]
+    todo = _find_unfinished(Path(output), parts, text, run, overwrite=overwrite)
     # Without a terminal, there is no progress bar.
     with (
         tqdm(total=len(parts), initial=run.n_kept, unit="part", disable=None) as bar,
-        _choose_executor(executor, workers, len(todo)) as pool,
+        closing(_run_all(partial(_run_part, task), todo, executor, workers)) as outcomes,
     ):
-        for part, outcome in _run_all(pool, run_one, calls):
+        for part, outcome in outcomes:
             try:
                 summary = outcome()
             except BrokenExecutor as error:
@@ -232,10 +230,8 @@ def map_files(
                     f"{output}: a worker process ended without a result ({error}); it may lack "
                     "memory. The same call continues with the parts that are not finished"
                 ) from None
-            except OutputError:
-                raise
             except Exception as error:
-                if on_error == "stop":
+                if on_error == "stop" or isinstance(error, OutputError):
                     raise
                 is_ours = isinstance(error, RankshotError)
                 reason = str(error) if is_ours else f"{type(error).__name__}: {error}"
@@ -265,37 +261,28 @@ def _run_part(task: Task, part: Part, target: Path, metadata: dict[str, str]) ->
 
 
 def _run_all(
-    pool: Executor | None,
-    run_one: Callable[..., Any],
-    calls: Sequence[tuple[Part, Path, dict[str, str]]],
-) -> Iterator[tuple[Part, Callable[[], dict[str, Any]]]]:
-    """Yield each part when it is done, with a function that returns or raises the outcome."""
-    if pool is None:
-        yield from ((call[0], partial(run_one, *call)) for call in calls)
-        return
-    futures = {pool.submit(run_one, *call): call[0] for call in calls}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result
-    finally:
-        for future in futures:
-            future.cancel()
+    run_one: Callable[..., Any], calls: Sequence[Call], pool: Executor | None, workers: int | None
+) -> Generator[tuple[Part, Callable[[], dict[str, Any]]], None, None]:
+    """Yield each part when it is done, with a function that returns or raises the outcome.
 
-
-@contextmanager
-def _choose_executor(
-    executor: Executor | None, workers: int | None, n_parts: int
-) -> Iterator[Executor | None]:
-    """Yield the executor; a pool of processes that ends with the block; or None: this process."""
-    n = min(workers or cpu_count(), n_parts)
-    if executor is not None or n <= 1:
-        yield executor
-        return
-    threads = max(1, cpu_count() // n)
-    with ProcessPoolExecutor(
-        n, get_context("spawn"), initializer=_start_worker, initargs=(threads,)
-    ) as pool:
-        yield pool
+    Without an executor, processes are started, which end with the generator; or there are none.
+    """
+    n = min(workers or cpu_count(), len(calls))
+    with ExitStack() as stack:
+        if pool is None and n > 1:
+            n_threads = max(1, cpu_count() // n)
+            pool = ProcessPoolExecutor(n, get_context("spawn"), _start_worker, (n_threads,))
+            stack.enter_context(pool)
+        if pool is None:
+            yield from ((call[0], partial(run_one, *call)) for call in calls)
+            return
+        futures = {pool.submit(run_one, *call): call[0] for call in calls}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 def _start_worker(n_threads: int) -> None:
@@ -313,38 +300,33 @@ def _end_with_parent() -> None:
 # -------------------------------------------------------------------- the output folder
 
 
-def _target(folder: Path, part: Part) -> Path:
-    return folder / f"{part.name}{ENDING}"
-
-
-def _metadata(part: Part, settings: str) -> dict[str, str]:
-    return {KEY: f"{part.name} {part.version}", SETTINGS: settings}
-
-
 def _find_unfinished(
     folder: Path, parts: Sequence[Part], settings: str, run: JobRun, *, overwrite: bool
-) -> list[Part]:
+) -> list[Call]:
     """Add the finished parts to the run and return the others; refuse the output of another job.
 
     Outputs of parts that no longer exist are removed.
     """
-    part_of = {_target(folder, part): part for part in parts}
-    kept = list_outputs(folder)
-    foreign = [path for path, footer in kept.items() if footer.get(SETTINGS) != settings]
+    kept, todo = list_outputs(folder), list[Call]()
+    foreign = [footer[SETTINGS] for footer in kept.values() if footer[SETTINGS] != settings]
     if foreign and not overwrite:
-        rule, hint = _describe_difference(kept[foreign[0]], settings), "give another output"
+        before, now = json.loads(foreign[0]), json.loads(settings)
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        rule = f"has the output of another job (other {', '.join(names)})"
+        hint = "give another output"
         raise InputError("output", NO_VALUE, rule, str(folder), hint, {"overwrite": True})
-    todo = []
-    for target, part in part_of.items():
-        footer = kept.get(target, {})
-        if not overwrite and _metadata(part, settings).items() <= footer.items():
+    for part in parts:
+        target = folder / f"{part.name}{ENDING}"
+        metadata = {KEY: f"{part.name} {part.version}", SETTINGS: settings}
+        footer = kept.pop(target, {})
+        if not overwrite and metadata.items() <= footer.items():
             run.summaries[part.name] = json.loads(footer.get(SUMMARY, "{}"))
             run.n_kept += 1
         else:
-            todo.append(part)
-    for path in kept.keys() - part_of.keys():
+            todo.append((part, target, metadata))
+    for path in kept:
         path.unlink()
-    for subfolder in {folder, *(target.parent for target in part_of)}:
+    for subfolder in {folder, *((folder / part.name).parent for part in parts)}:
         if subfolder.is_dir():
             remove_leftovers(subfolder)
     return todo
@@ -366,12 +348,6 @@ def list_outputs(folder: Path) -> dict[Path, dict[str, str]]:
         ours = [pair for pair in pairs.items() if pair[0].startswith(b"rankshot")]
         kept[path] = {key.decode(): value.decode() for key, value in ours}
     return kept
-
-
-def _describe_difference(footer: Mapping[str, str], settings: str) -> str:
-    before, now = json.loads(footer[SETTINGS]), json.loads(settings)
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return f"has the output of another job (other {', '.join(names)})"
 
 
 # -------------------------------------------------------------------- the parts
@@ -417,8 +393,8 @@ def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> l
         raise InputError("dataset", NO_VALUE, rule, where=str(dataset))
     # Parts but for the case of their ending, or because they are compressed.
     alike = tuple(f"{ending}{more}" for ending in endings for more in ("", ".gz", ".zip", ".zst"))
-    left_out = [path for path in found if path.name.lower().endswith(alike)]
-    if missed := [path.name for path in left_out if path not in paths]:
+    others = [path.name for path in found if not path.name.endswith(endings)]
+    if missed := [name for name in others if name.lower().endswith(alike)]:
         rule = f"would be left out: parts end in {', '.join(endings)}"
         hint = "rename or unpack it, or move it elsewhere"
         raise InputError("dataset", missed[0], rule, str(dataset), hint)
@@ -593,7 +569,12 @@ def _classify_part(
     prefix, path = source
     # A part of a dataset may have no rows.
     table = open_scores(path, score_type=settings["score_type"], allow_empty=bool(prefix))
-    _require_type(table, is_given=is_given)
+    found, wanted = table.guess_type(), table.score_type
+    is_odd = not is_given and {found, wanted} == {LOGITS, PROBABILITIES}
+    if is_odd or found == ONE_VS_ONE != wanted:
+        rule = f"is what the scores look like, and {wanted} are expected"
+        hint = f"if they are {wanted}, give this score type" if is_odd else ""
+        raise InputError("score_type", found, rule, str(path), hint)
     fitted = _open_head(head, items, settings["head"])
     if not {*fitted.inner.seen} <= {*table.items}:
         with prefix_errors(head, path):
@@ -610,16 +591,6 @@ def _classify_part(
             names = (f"{prefix}{row}" for row in rows) if ids is None else ids
             writer.write(names, labels, np.exp(log_proba))
         metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
-
-
-def _require_type(table: ScoreTable, *, is_given: bool) -> None:
-    """Refuse a part whose first scores look like another type than that of the job."""
-    found, wanted = table.guess_type(), table.score_type
-    is_odd = not is_given and {found, wanted} == {LOGITS, PROBABILITIES}
-    if is_odd or found == ONE_VS_ONE != wanted:
-        rule = f"is what the scores look like, and {wanted} are expected"
-        hint = f"if they are {wanted}, give this score type" if is_odd else ""
-        raise InputError("score_type", found, rule, str(table.path), hint)
 
 
 def _guess_score_type(parts: Sequence[Part]) -> str:

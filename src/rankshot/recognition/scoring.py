@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -205,14 +205,6 @@ def score_inputs(
     )
 
 
-def refuse_skipped(skipped: Iterable[Skipped]) -> None:
-    """Raise an error if an input was skipped."""
-    bad = next((one for one in skipped if one.is_input), None)
-    if bad is not None:
-        rule, hint = f"cannot be used: {bad.reason}", "correct it, or leave out such inputs"
-        raise InputError("inputs", bad.id, rule, hint=hint, choices={"on_error": "skip"})
-
-
 def nothing_scored(inputs: object, skipped: Sequence[Skipped]) -> InputError:
     """Return the error for inputs of which none could be scored."""
     name = str(inputs) if isinstance(inputs, (str, Path)) else type(inputs).__name__
@@ -250,8 +242,9 @@ def run_model(
             if inputs:
                 scored, scores, odd = _score(model, inputs)
                 bad += odd
-            if on_error == "stop":
-                refuse_skipped(bad)
+            if on_error == "stop" and (first := next((one for one in bad if one.is_input), None)):
+                rule, hint = f"cannot be used: {first.reason}", "correct it, or leave it out"
+                raise InputError("inputs", first.id, rule, hint=hint, choices={"on_error": "skip"})
             skipped += bad
             if not inputs or not scored:
                 continue
@@ -311,9 +304,9 @@ def _score(model: Model, inputs: Sequence[Input]) -> tuple[list[str], Scores, li
     names = model.classes.names
     is_finite = np.abs(values) < LARGEST_SCORE
     is_good = is_finite.all(axis=1)
-    if features is not None and (features.ndim != 2 or len(values) != features.shape[0]):
+    if features is None or features.ndim != 2 or len(values) != features.shape[0]:
         features = None
-    if features is not None:
+    else:
         with np.errstate(over="ignore"):
             features = features.astype(np.float32)
         is_good &= np.isfinite(np.asarray(features.sum(axis=1, dtype=np.float64)).ravel())
@@ -348,10 +341,7 @@ def _call(model: Model, inputs: object) -> tuple[object, Any]:
     except RankshotError:
         raise
     except Exception as error:
-        shape = f" of shape {inputs.shape}" if isinstance(inputs, np.ndarray) else ""
-        expected = "" if model.input_shape is None else f"; it expects {model.input_shape}"
-        problem = f"failed on a batch{shape}{expected} ({join_lines(error)})"
-        raise InputError("model", model.name, problem) from error
+        raise InputError("model", model.name, f"failed on a batch ({join_lines(error)})") from error
 
 
 def _require_table(model: Model, output: object, n: int) -> Floats:
