@@ -82,18 +82,6 @@ def rankshot(words, typed="", main=main):
     return Done(status, out.getvalue(), err.getvalue())
 
 
-def check_refused(folder, words, files, message):
-    """Replace good files by bad ones: the command says what is wrong, and writes nothing."""
-    for name, content in files.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
-    done = rankshot(words)
-    assert message in done.err, done.err
-    assert done.status == 2
-    assert "Traceback" not in done.err + done.out
-    assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before
-
-
 def stop_after(n, monkeypatch, error):
     """End jobs of this process with an error after n parts."""
     run_part, done = jobs._run_part, []
@@ -123,12 +111,6 @@ def write_scores(path, values, items=SEEN, ids=IDS):
         parquet.write_table(pa.Table.from_arrays(columns, names=names), path)
 
 
-def write_pairs(path, values, ids):
-    """Write a table of one-vs-one scores."""
-    scores = rs.Scores(values, SEEN, "one-vs-one")
-    write_score_table(path, SEEN, [(ids, scores)], "one-vs-one")
-
-
 def read_scores(path):
     """Return the ids and the values of a table of scores, its items and its kind."""
     ids, values, kinds = [], [], set()
@@ -141,20 +123,18 @@ def read_scores(path):
 
 
 def write_small_run(folder):
-    """Write scores, probabilities, rankings, similarities and the true classes of seven inputs.
+    """Write scores, rankings and the true classes of seven inputs.
 
     The files ``usual*`` are references: the scores of forty inputs of seen classes.
     """
     write_scores(folder / "scores.csv", LOGITS)
     write_scores(folder / "scores.parquet", LOGITS)
-    write_scores(folder / "probabilities.csv", softmax(LOGITS))
-    write_pairs(folder / "pairs.parquet", pairs_of(LOGITS), IDS)
+    first, second = np.triu_indices(5, 1)
+    pairs = rs.Scores(LOGITS[:, first] - LOGITS[:, second], SEEN, "one-vs-one")
+    write_score_table(folder / "pairs.parquet", SEEN, [(IDS, pairs)], "one-vs-one")
     write_scores(folder / "usual.csv", USUAL, ids=[])
     write_scores(folder / "usual.parquet", USUAL[:, ::-1], SEEN[::-1], ids=[])
-    write_scores(folder / "usual_probabilities.csv", softmax(USUAL), ids=[])
-    write_pairs(folder / "usual_pairs.parquet", pairs_of(USUAL), [str(i) for i in range(40)])
     (folder / "rankings.jsonl").write_text(RANKINGS, encoding="utf-8")
-    (folder / "similarity.csv").write_text(SIMILARITY, encoding="utf-8")
     rows = "".join(f"{name},{label}\n" for name, label in zip(IDS, TRUTH, strict=True))
     (folder / "truth.csv").write_text(f"id,label\n{rows}", encoding="utf-8")
 
@@ -174,11 +154,6 @@ def rankings():
 def softmax(values):
     powers = np.exp(values)
     return powers / powers.sum(axis=1, keepdims=True)
-
-
-def pairs_of(values):
-    first, second = np.triu_indices(values.shape[1], 1)
-    return np.ascontiguousarray(values[:, first] - values[:, second])
 
 
 def read_csv(path):

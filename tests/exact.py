@@ -6,7 +6,6 @@ items count, all by default. Scores are by name, or by pair of names.
 
 from functools import cache
 from itertools import combinations, permutations, product
-from math import factorial
 
 import mpmath
 import numpy as np
@@ -115,20 +114,6 @@ def stages(order, taken, decay):
         begin = end
 
 
-def prob_of(ranking, row, items, kind, decay=0):
-    """P(π|x) of one ranking, up to what is the same for all π, over that of equal scores."""
-    [order] = ranking.orders()
-    taken = int(ranking.lengths[0])
-    if kind == "one-vs-one":
-        return babington_smith(order, by_pair(row, items), items, taken, decay)
-    compared = list_items(order) if ranking.is_subset[0] else list(items)
-    f, alike = dict(zip(items, row, strict=True)), dict.fromkeys(items, 0.0)
-    chance = plackett_luce(order, alike, taken, compared, decay)
-    if decay == 0:
-        assert mp.almosteq(chance, mpf(factorial(len(compared) - taken)) / factorial(len(compared)))
-    return plackett_luce(order, f, taken, compared, decay) / chance
-
-
 def by_pair(row, items):
     """f_ij = -f_ji by names, from a row of one-vs-one scores."""
     f = {}
@@ -152,19 +137,6 @@ def log_normalized(weights, temperature=1):
     weights = [w ** (1 / mpf(temperature)) for w in weights]
     total = mp.fsum(weights)
     return np.array([float(mp.log(w / total)) for w in weights])
-
-
-def conse(head, row, kind):
-    """exp of ConSE by its definition, where no score ties for the last place."""
-    p = class_probabilities(row, kind)
-    share = shares_of_places(row.tolist(), head.n_classes)
-    weight = [a * b for a, b in zip(p, share, strict=True)]
-    total = mp.fsum(weight)
-    means = [
-        mp.fsum(w * mpf(c) for w, c in zip(weight, z, strict=True)) / total
-        for z in head._cosines.tolist()
-    ]
-    return [mp.exp(m) for m in means]
 
 
 def weights_of_places(order, items, decay, taken=None, is_subset=False):
@@ -196,27 +168,3 @@ def class_weights(rankings, decay):
     mean = [mp.fsum(map(mp.fmul, map(mpf, rankings.weights), w)) for w in zip(*rows, strict=True)]
     length = mp.sqrt(mp.fsum(w**2 for w in mean))
     return [w / length for w in mean]
-
-
-def weighted_mean(rankings, classes, decay, row, kind):
-    """exp of the weighted mean of the standardised scores of each class."""
-    f = [mpf(float(x)) for x in row]
-    if kind == "one-vs-one":
-        pair = by_pair(f, rankings.items)
-        f = [mp.fsum(pair[i, j] for j in rankings.items if j != i) for i in rankings.items]
-    mean = mp.fsum(f) / len(f)
-    std = mp.sqrt(mp.fsum((x - mean) ** 2 for x in f) / len(f))
-    f = [(x - mean) / std for x in f]
-    by_class = [class_weights(rankings.select(target=z), decay) for z in classes]
-    return [mp.exp(mp.fsum(map(mp.fmul, w, f))) for w in by_class]
-
-
-def shares_of_places(row, n):
-    """The chance of each number to be among the n largest: the mean over all ways to pick."""
-    picks = [
-        chosen
-        for chosen in combinations(range(len(row)), min(n, len(row)))
-        if min(row[i] for i in chosen)
-        >= max((row[i] for i in range(len(row)) if i not in chosen), default=-mp.inf)
-    ]
-    return [mpf(sum(i in chosen for chosen in picks)) / len(picks) for i in range(len(row))]

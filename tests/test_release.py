@@ -47,13 +47,6 @@ def test_one_version_everywhere():
     )
 
 
-def test_a_version_names_its_news_once():
-    """Merged changes keep both sides of this file."""
-    for section in (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]:
-        titles = re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE)
-        assert len(titles) == len(set(titles)), section.split("\n", 1)[0]
-
-
 def split_requirement(text):
     """Return the name of a requirement and its lower bound."""
     found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)(; python_version < .*)?", text)
@@ -76,19 +69,6 @@ def test_the_lowest_versions_are_the_bounds():
     pinned = [line.split("==") for line in lines if not line.startswith("#")]
     assert bounds == {(name.lower(), version) for name, version in pinned}
     assert len(bounds) == len(pinned) == len({name for name, _ in bounds})
-
-
-def test_the_lowest_versions_are_not_above_the_pinned_ones():
-    numbers = {}
-    for name in ("constraints.txt", "constraints-lowest.txt"):
-        lines = (ROOT / name).read_text("utf-8").splitlines()
-        pairs = (line.lower().split("==") for line in lines if not line.startswith("#"))
-        numbers[name] = {
-            package.replace("_", "-"): [int(part) for part in re.findall(r"\d+", version)]
-            for package, version in pairs
-        }
-    pinned, lowest = numbers["constraints.txt"], numbers["constraints-lowest.txt"]
-    assert {name for name in lowest if lowest[name] > pinned[name]} == set()
 
 
 # ---- The page on installing

@@ -52,27 +52,3 @@ def test_columns_in_another_order_are_worse_than_chance_and_names_end_it(ranking
     moved = scores[:, [SEEN.index(name) for name in shuffled]]
     assert accuracy(head, moved, labels) < 0.25
     assert accuracy(head, rs.Scores(moved, shuffled), labels) > 0.8
-
-
-def test_reversed_rankings_are_worse_than_chance(inputs):
-    scores, labels = inputs
-    orders = [[*(set(SEEN) - set(order)), *order[::-1]] for order in ORDERS.values()]
-    wrong = rs.Rankings.from_orders(orders, items=SEEN, targets=list(ORDERS))
-    assert accuracy(rs.WeightedMean().fit(wrong), scores, labels) < 0.25
-
-
-def test_alike_rankings_give_equal_probabilities(inputs):
-    alike = rs.Rankings.from_orders([ORDERS["cat"]] * 4, items=SEEN, targets=list(ORDERS))
-    proba = rs.WeightedMean().fit(alike).predict_proba(inputs[0])
-    np.testing.assert_allclose(proba, 1 / 4)
-
-
-def test_few_raters_make_wide_intervals():
-    def width(n_raters):
-        rater = np.arange(300) % n_raters
-        drinks = np.where(rater * 0.618 % 1 < 0.6, [["tea"], ["coffee"]], [["coffee"], ["tea"]])
-        votes = rs.Rankings.from_pairs(*drinks, raters=rater.astype(str))
-        low, high = rs.leaderboard(votes).intervals[0]
-        return high - low
-
-    assert width(3) > 3 * width(300)

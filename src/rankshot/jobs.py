@@ -45,7 +45,6 @@ from rankshot.core.files import (
 )
 from rankshot.core.tables import TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.ranking.ranking_files import read_rankings
 from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.class_rankings import as_rankings
 from rankshot.zeroshot.decide import REJECTED, label_or_reject
@@ -553,7 +552,7 @@ def _open_head(
     """A head, which a worker process opens once."""
     if path.suffix == HEAD:
         return load_head(path)
-    return Knowledge(as_rankings(read_rankings(path), items)).fit()
+    return Knowledge(as_rankings(path, items)).fit()
 
 
 def _classify_part(

@@ -48,16 +48,6 @@ def test_label_studio_and_back(texts, tmp_path):
     assert found.knowledge.examples[1].tolist() == prediction["result"][0]["value"]["choices"]
 
 
-def test_label_studio_accepts_them(texts):
-    """Where its package is installed."""
-    interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface
-    from rankshot.recognition.label_studio import make_config
-
-    found = interface(make_config(texts))
-    for task in texts.to_label_studio():
-        assert found.validate_prediction(task["predictions"][0])
-
-
 def test_scores_alone_cannot_be_shown():
     found = rs.recognise(rs.Scores([[1.0, 0.0]], ["music", "alarm"]), NEW)
     with refuses("inputs"):

@@ -134,7 +134,7 @@ def test_what_is_no_source(tmp_path):
         open_inputs(tmp_path / "none", "images")
     for odd in (3, pd.DataFrame({"a": [1]}), eye_array(3)):
         with refuses("inputs"):
-            open_inputs(odd, "values")
+            list(open_inputs(odd, "values"))
 
 
 class Dataset(list):
@@ -154,4 +154,4 @@ def test_datasets():
     images = Dataset([{"image": "an image", "id": 7, "size": 3}])
     assert list(open_inputs(images, "images")) == [Input("7", Path("an image"))]
     with refuses("inputs", ["a", "b"]):
-        open_inputs(Dataset([{"a": "x", "b": "y"}]), "texts")
+        list(open_inputs(Dataset([{"a": "x", "b": "y"}]), "texts"))

@@ -85,19 +85,13 @@ def test_all_pairs_of_options():
     assert "\n".join(map(str, problems)) == ""
 
 
-def test_few_classes_that_are_all_ranked_and_labelled_are_rehearsed():
-    scores = rs.Scores(USUAL, SEEN)
-    found = rs.recognise(scores, LISTS, reference=(scores, LABELS))
-    assert found.forecast is not None
-    assert len(found.forecast.classes) == 5
-
-
 def test_a_dict_is_of_one_rater_so_its_accuracy_is_forecast():
     scores = rs.Scores(USUAL, SEEN)
     reference = scores, LABELS
     found = rs.recognise(scores, LISTS, reference=reference)
     named = rs.recognise(scores, LISTS, reference=reference, raters="ann")
     assert found.predicted == named.predicted is not None
+    assert len(found.forecast.classes) == 5
     several = {name: [order, order] for name, order in LISTS.items()}
     assert rs.recognise(scores, several, reference=reference).predicted is None
 

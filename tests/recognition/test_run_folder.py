@@ -85,17 +85,6 @@ def test_classes_may_be_named_as_other_columns(tmp_path, monkeypatch, rng, has_p
             np.testing.assert_array_equal(batch.features, known.features)
 
 
-def test_scores_are_kept_without_pyarrow(tmp_path, monkeypatch, rng):
-    monkeypatch.setattr(run_folder, "find_spec", lambda name: None)
-    for kind, columns in [("multiclass", 4), ("one-vs-one", 6)]:
-        scores = rs.Scores(rng.normal(size=(9, columns)), NAMES, kind)
-        found = rs.recognise(scores, RANKINGS)
-        found.save(tmp_path / kind)
-        run = open_run(tmp_path / kind)
-        np.testing.assert_allclose(run.knowledge.batch.values, scores.values)
-        assert run.labels.tolist() == found.labels.tolist()
-
-
 def test_a_changed_file_is_named_and_not_replaced(found, tmp_path):
     found.save(tmp_path)
     found.save(tmp_path)
@@ -109,17 +98,6 @@ def test_a_changed_file_is_named_and_not_replaced(found, tmp_path):
     found.save(tmp_path, overwrite=True)
     assert changed.read_text() == before["rankings.jsonl"].decode().removesuffix("\n")
     assert (tmp_path / "labels.csv").read_text() == "by a person"
-
-
-def test_a_new_run_removes_what_it_does_not_have_and_only_that(found, tmp_path):
-    found.save(tmp_path)
-    (tmp_path / "review").mkdir()
-    plain = rs.recognise(found.inputs, RANKINGS)
-    plain.save(tmp_path)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert not {name for name in names if name.startswith(("reference", "examples"))}
-    assert "review" in names
-    assert open_run(tmp_path).knowledge.reference is None
 
 
 def test_a_run_that_fails_leaves_the_old_one(found, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -82,18 +81,13 @@ def classify(
         overwrite=overwrite,
         on_error=on_error,
     )
-    print_counts(run.counts, str(output))
-    for name, reason in run.failed:
-        say(f"failed: {name}: {reason}")
-    if run.failed:
-        raise SystemExit(1)
-
-
-def print_counts(counts: Counter[str], output: str) -> None:
-    """Print how often each class was predicted."""
-    total = counts.total()
+    counts, total = run.counts, run.counts.total()
     rows = [(label, f"{n:,}", f"{n / total:.1%}") for label, n in counts.most_common(ROWS_SHOWN)]
     print_table("Predicted classes", ["class", ">inputs", ">share"], rows)
     if len(counts) > ROWS_SHOWN:
         say(f"and {len(counts) - ROWS_SHOWN} more: {quote_names([*counts][ROWS_SHOWN:])}")
     say(f"{format_count(total, 'prediction')} written to {output}")
+    for name, reason in run.failed:
+        say(f"failed: {name}: {reason}")
+    if run.failed:
+        raise SystemExit(1)

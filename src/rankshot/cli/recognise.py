@@ -185,5 +185,4 @@ def print_recognition(found: recognition.Recognition, rest: Path) -> None:
 def _find_answers(run: Path) -> list[str] | None:
     """The answers to the prompts of an earlier run, as a source."""
     answers = run / "prompts" / "answers"
-    has_answers = answers.is_dir() and any(answers.glob("*.txt"))
-    return [f"answers:{answers}"] if has_answers else None
+    return [f"answers:{answers}"] if any(answers.glob("*.txt")) else None

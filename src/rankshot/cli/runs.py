@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.types import Port
 
 from rankshot.cli.printing import (
     Input,
@@ -27,7 +28,7 @@ def review(
     csv: Path | None = None,
     number: int = 20,
     host: str = "127.0.0.1",
-    port: int = 0,
+    port: Port = 0,
     overwrite: bool = False,
     open_browser: bool = False,
 ) -> None:
@@ -75,8 +76,6 @@ def review(
         say(f"{format_count(n, 'input')} to label in {csv}: fill in the column 'label', and give")
         say(f"  --examples {csv} to rankshot recognise or classify")
         return
-    if not 0 <= port < 2**16:
-        raise InputError("port", port, f"must be from 0 to {2**16 - 1}")
     from rankshot.review.serve import review_run, serve_review
 
     serve_review(

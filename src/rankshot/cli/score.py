@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from rankshot.cli.printing import FileOrName, Input, RequiredOutput, say
-from rankshot.core.errors import format_count
+from rankshot.core.errors import format_count, join_some
 
 REASONS_SHOWN = 5
 MOST_CHECKED = 20_000
@@ -81,15 +81,10 @@ def score(
     # Some reasons name sizes and the like, and would all be different.
     reasons = Counter(reason.partition(" (")[0] for _, reason, is_input in run.skipped if is_input)
     if reasons:
-        say(f"skipped {format_count(reasons.total(), 'input')}: {_format_reasons(reasons)}")
+        shown = join_some((f"{n:,} {reason}" for reason, n in reasons.most_common()), REASONS_SHOWN)
+        say(f"skipped {format_count(reasons.total(), 'input')}: {shown}")
     # Inputs are often in the order of their classes: some are taken evenly.
     step = max(1, run.n_rows // MOST_CHECKED)
     some = [batch[::step] for _, batch in open_scores(output).batches()]
     for line in check_scores(Scores.concatenate(some)).describe() if some else ():
         say(line)
-
-
-def _format_reasons(reasons: Counter[str]) -> str:
-    shown = [f"{n:,} {reason}" for reason, n in reasons.most_common(REASONS_SHOWN)]
-    rest = reasons.total() - sum(n for _, n in reasons.most_common(REASONS_SHOWN))
-    return ", ".join([*shown, *([f"{rest:,} for other reasons"] if rest else [])])

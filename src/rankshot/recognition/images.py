@@ -266,9 +266,8 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     if config.get("do_normalize", True):
         mean, std = config["image_mean"], config["image_std"]
     rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
-    size, crop = config.get("size"), None
-    if config.get("do_center_crop"):
-        crop = config.get("crop_size")
+    size = config.get("size")
+    crop = config.get("crop_size") if config.get("do_center_crop") else None
     shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
     if isinstance(size, int) and crop is not None:
         shortest = size

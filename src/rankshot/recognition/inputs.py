@@ -297,7 +297,8 @@ def _read_table(path: Path, takes: Takes) -> Entries:
 
 def _read_sequence(source: Any, takes: Takes) -> Entries:
     if hasattr(source, "column_names") and hasattr(source, "features"):
-        return _read_dataset(source, takes)
+        yield from _read_dataset(source, takes)
+        return
     if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
         raise InputError(
             "inputs",
@@ -305,10 +306,6 @@ def _read_sequence(source: Any, takes: Takes) -> Entries:
             "must be a folder, a file, a list, an array or a Dataset",
             hint="the scores of a scikit-learn classifier for a table come from rs.scores_of",
         )
-    return _read_values(source, takes)
-
-
-def _read_values(source: Iterable[Any], takes: Takes) -> Entries:
     for number, value in enumerate(source):
         if takes == "images" and isinstance(value, (str, Path)):
             yield Input(_require_id(_as_id(str(value)), f"input {number}"), Path(value))

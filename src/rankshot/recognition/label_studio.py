@@ -110,14 +110,8 @@ def match_ids(names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
     known, ends = {*ids}, defaultdict(list)
     for name in ids:
         ends[PurePosixPath(name).name].append(name)
-    found = {}
-    for name in names:
-        same = ends[PurePosixPath(name).name]
-        if name in known:
-            found[name] = name
-        elif len(same) == 1:
-            found[name] = same[0]
-    return found
+    meant = {name: [name] if name in known else ends[PurePosixPath(name).name] for name in names}
+    return {name: same[0] for name, same in meant.items() if len(same) == 1}
 
 
 def _collect(pairs: Iterable[tuple[Any, Any]], path: Path) -> dict[str, str]:

@@ -91,7 +91,9 @@ def open_model(model: object) -> Model:
         if any(module.startswith(start) for module in modules) and hasattr(model, attribute):
             return opener(model)
     if callable(model):
-        return _open_function(model)
+        function: Any = model
+        name = getattr(model, "__name__", type(model).__name__)
+        return Model(name, "values", lambda batch: np.asarray(function(batch)))
     rule = "must be a file, a name, a torch network, a pipeline, a classifier or a function"
     raise InputError("model", model, rule)
 
@@ -152,9 +154,6 @@ def open_estimator(estimator: object, name: str = "") -> Model:
     if reads_texts or width is not None:
         kind = scores_of(estimator, ["text"] if reads_texts else np.zeros((1, width))).kind
 
-    def run(batch: Any) -> NDArray[Any]:
-        return np.asarray(scores_of(estimator, batch).columns)
-
     def run_with_features(batch: Any) -> tuple[NDArray[Any], Any]:
         scores = scores_of(estimator, batch, features=True)
         return np.asarray(scores.columns), scores.features
@@ -162,7 +161,7 @@ def open_estimator(estimator: object, name: str = "") -> Model:
     return Model(
         f"{name or type(estimator).__name__} (scikit-learn)",
         "texts" if reads_texts else "values",
-        run,
+        lambda batch: np.asarray(scores_of(estimator, batch).columns),
         run_with_features,
         classes=[str(label) for label in classes],
         n_outputs=n_columns(len(classes), kind),
@@ -182,13 +181,6 @@ def _first_step(estimator: object) -> object:
             return estimator
 
 
-def _open_function(function: Callable[[object], object]) -> Model:
-    def run(batch: Any) -> NDArray[Any]:
-        return np.asarray(function(batch))
-
-    return Model(getattr(function, "__name__", type(function).__name__), "values", run)
-
-
 _OPENERS: list[tuple[str, str, Callable[[Any], Model]]] = [
     ("transformers.pipelines.", "model", open_pipeline),
     ("torch.nn.", "forward", open_torch),
@@ -203,40 +195,15 @@ that no library is imported."""
 
 def open_onnx(path: Path) -> Model:
     """Open an ONNX file: a network for images, or for texts if its input is text."""
-    runtime = require_module("onnxruntime", "ONNX files", "onnx")
-    network = _read_network(path)
-    data_files = _find_data_files(network, path)
-    features = add_last_layers(network)
-    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
-    available = runtime.get_available_providers()
-    options = runtime.SessionOptions()
-    # As torch and NumPy do; without it, onnxruntime takes all cores.
-    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():
-        options.intra_op_num_threads = int(threads)
-    options.add_session_config_entry(EXTERNAL_FOLDER, str(path.parent))
+    onnx = require_module("onnx", "ONNX files", "onnx")
     try:
-        session = runtime.InferenceSession(
-            network.SerializeToString(),
-            options,
-            providers=[name for name in wanted if name in available],
-        )
-    except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
+        network = onnx.load(path, load_external_data=False)
+    except Exception as error:  # noqa: BLE001 - protobuf has several error classes
         raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
-    return replace(
-        _open(session, path, features),
-        fingerprint=fingerprint_files([path, *data_files]),
-    )
-
-
-def open_built_in() -> Model:
-    """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes; the file is in the package."""
-    preprocessing = PRESETS["efficientnet-lite"]
-    opened = open_onnx(BUILT_IN_FILE)
-    return replace(opened, name=BUILT_IN, classes=IMAGENET, preprocessing=preprocessing)
-
-
-def _open(session: Any, path: Path, features: dict[str, str]) -> Model:
-    """Return a session as a model; ``features`` has the output of the last layer for each other."""
+    data_files = _find_data_files(network, path)
+    # The output of the last layer for each other one.
+    features = add_last_layers(network)
+    session = _start_session(network, path)
     found = _choose_input(session.get_inputs(), path)
     outputs = [one for one in session.get_outputs() if one.name not in features.values()]
     output = _choose_output(outputs, path)
@@ -269,8 +236,33 @@ def _open(session: Any, path: Path, features: dict[str, str]) -> Model:
         odd=odd,
         input_shape=tuple(found.shape),
         n_outputs=next((width for width in output.shape[1:] if isinstance(width, int)), None),
+        fingerprint=fingerprint_files([path, *data_files]),
         device="CUDA" if session.get_providers()[0] == "CUDAExecutionProvider" else "CPU",
     )
+
+
+def open_built_in() -> Model:
+    """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes; the file is in the package."""
+    preprocessing = PRESETS["efficientnet-lite"]
+    opened = open_onnx(BUILT_IN_FILE)
+    return replace(opened, name=BUILT_IN, classes=IMAGENET, preprocessing=preprocessing)
+
+
+def _start_session(network: Any, path: Path) -> Any:
+    """Return a network as a session of onnxruntime, on CUDA where that is installed."""
+    runtime = require_module("onnxruntime", "ONNX files", "onnx")
+    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    available = runtime.get_available_providers()
+    options = runtime.SessionOptions()
+    # As torch and NumPy do; without it, onnxruntime takes all cores.
+    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():
+        options.intra_op_num_threads = int(threads)
+    options.add_session_config_entry(EXTERNAL_FOLDER, str(path.parent))
+    providers = [name for name in wanted if name in available]
+    try:
+        return runtime.InferenceSession(network.SerializeToString(), options, providers)
+    except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
+        raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
 
 
 def _runner(session: Any, found: Any) -> Callable[[list[str], Any], list[NDArray[Any]]]:
@@ -292,16 +284,7 @@ def _runner(session: Any, found: Any) -> Callable[[list[str], Any], list[NDArray
     return run_all
 
 
-def _read_network(path: Path) -> Any:
-    """Return the graph of an ONNX file, without weights that are in other files."""
-    onnx = require_module("onnx", "ONNX files", "onnx")
-    try:
-        return onnx.load(path, load_external_data=False)
-    except Exception as error:  # noqa: BLE001 - protobuf has several error classes
-        raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
-
-
-def _find_data_files(network: object, path: Path) -> list[Path]:
+def _find_data_files(network: Any, path: Path) -> list[Path]:
     """Return the other files that hold weights of an ONNX file, which must be in its folder."""
     helper = require_module("onnx.external_data_helper", "ONNX files", "onnx")
     tensors = filter(helper.uses_external_data, helper._get_all_tensors(network))

@@ -144,14 +144,13 @@ class Recognition:
         >>> list(found.to_frame().columns)
         ['id', 'label', 'probability', 'P(cat)', 'P(truck)']
         """
-        columns: dict[str, object] = {
+        columns = {
             "id": self.ids.tolist(),
             "label": self.labels.tolist(),
             "probability": self.proba.max(axis=1),
         }
-        for name, column in zip(self.head.classes_, self.proba.T, strict=True):
-            columns[f"P({name})"] = column
-        return make_frame(columns)
+        names = [f"P({name})" for name in self.head.classes_]
+        return make_frame(columns | dict(zip(names, self.proba.T, strict=True)))
 
     def predict(self, inputs: object) -> NDArray[np.str_]:
         """The classes of other inputs, scored by the same model.
@@ -470,22 +469,19 @@ class Reader:
         """Scores of what a caller passes, with the labels that are in the same table or folder."""
         if isinstance(given, ScoredInputs):
             return given
-        if isinstance(given, Scores):
-            return _without_ids(given)
-        if self.model is not None:
+        if self.model is not None and not isinstance(given, Scores):
             return score_inputs(self.model, given, on_error=self.on_error)
         if isinstance(given, (str, Path)) and not _may_be_scores(Path(given)):
             rule = "must be given: without one, inputs are a table of scores"
             raise InputError("model", NO_VALUE, rule, where=str(given))
         scores, ids, labels = read_scores(given, self.items, self.score_type)
-        found = replace(_without_ids(scores), labels=labels)
-        return found if ids is None else replace(found, ids=ids)
+        if ids is None:
+            ids = np.arange(len(scores)).astype(str).astype(object)
+        return ScoredInputs(scores, ids, (), ClassLabels.from_names(scores.items), labels=labels)
 
     def read_labelled(self, given: Any, inputs: ScoredInputs, what: str) -> ScoredInputs:
         """Inputs and their classes: a pair, a table with labels, or labels of the inputs by id."""
-        by_id = given
-        if isinstance(given, (str, Path)):
-            by_id = read_labels(Path(given))
+        by_id = read_labels(Path(given)) if isinstance(given, (str, Path)) else given
         if isinstance(by_id, Mapping):
             return _look_up(by_id, inputs, what)
         is_pair = isinstance(given, tuple) and len(given) == 2
@@ -512,11 +508,6 @@ def _may_be_scores(path: Path) -> bool:
     return path.suffix in TABLE_ENDINGS or not path.exists()
 
 
-def _without_ids(scores: Scores) -> ScoredInputs:
-    ids = np.arange(len(scores)).astype(str).astype(object)
-    return ScoredInputs(scores, ids, (), ClassLabels.from_names(scores.items))
-
-
 def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> ScoredInputs:
     """The inputs that have labels, by their ids."""
     row_of = {str(name): row for row, name in enumerate(inputs.ids)}
@@ -538,13 +529,12 @@ def read_new(new: Any) -> Any:
     """Rankings, or the names of new classes: whatever a caller passes."""
     if isinstance(new, Rankings | Mapping):
         return new
-    if isinstance(new, (str, Path)):
-        path = Path(new)
-        if not path.is_file():
-            rule = "must be rankings, a list of names, or a file of either"
-            raise InputError("new", str(new), rule)
-        return read_names(path) if path.suffix == ".txt" else read_rankings(path)
-    if as_frame(new) is not None:
+    is_path = isinstance(new, (str, Path))
+    if is_path and not Path(new).is_file():
+        raise InputError("new", str(new), "must be rankings, a list of names, or a file of either")
+    if is_path and Path(new).suffix == ".txt":
+        return read_names(Path(new))
+    if is_path or as_frame(new) is not None:
         return read_rankings(new)
     return as_names(new, "new")
 

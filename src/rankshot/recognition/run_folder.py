@@ -149,7 +149,18 @@ def write_run(found: Any, folder: Path, *, overwrite: bool) -> None:
         names = sorted(path.name for path in work.iterdir())
         for name in names:
             require_own(folder / name, manifest, overwrite=overwrite)
-        content = _describe(found) | {"files": {name: hash_file(work / name) for name in names}}
+        content = {
+            "format": FORMAT,
+            "version": __version__,
+            "seen": list(found.knowledge.seen),
+            "kind": found.inputs.scores.kind,
+            "settings": found.settings.to_json(),
+            "model": dict(found.inputs.about),
+            "labelled": dict(found.labelled),
+            "predicted": found.predicted and [*map(float, found.predicted)],
+            "notes": list(found.notes),
+            "files": {name: hash_file(work / name) for name in names},
+        }
         for name in names:
             (work / name).replace(folder / name)
         with replace_file(manifest) as stream:
@@ -202,22 +213,6 @@ def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -
             if isinstance(value, Path):
                 about = {"path": os.path.relpath(value.resolve(), place)}
             stream.write(f"{json.dumps({ID: name, **about})}\n")
-
-
-def _describe(found: Any) -> dict[str, Any]:
-    """What the manifest says, beside the files."""
-    predicted = found.predicted
-    return {
-        "format": FORMAT,
-        "version": __version__,
-        "seen": list(found.knowledge.seen),
-        "kind": found.inputs.scores.kind,
-        "settings": found.settings.to_json(),
-        "model": dict(found.inputs.about),
-        "labelled": dict(found.labelled),
-        "predicted": None if predicted is None else [*map(float, predicted)],
-        "notes": list(found.notes),
-    }
 
 
 # ---- Reading

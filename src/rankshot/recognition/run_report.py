@@ -246,12 +246,12 @@ def _examine_network(run: Run, inputs: Scores, again: list[object]) -> tuple[lis
     check = check_scores(inputs)
     lines = [*(f"{name}: {value}" for name, value in run.model.items() if value)]
     lines += check.describe()
-    doubts = dict.fromkeys(check.doubts)
+    doubts = [*check.doubts]
     scores, labels = run.knowledge.reference or (None, None)
     if scores is not None and labels is not None:
         check = check_scores(scores, labels)
         lines += check.describe()[1:]
-        doubts |= dict.fromkeys(check.doubts)
+        doubts += [doubt for doubt in check.doubts if doubt not in doubts]
     fix = [*again, "--preprocessing", "NAME"]
     return ["model", *(f"  {line}" for line in lines)], [(doubt, fix) for doubt in doubts]
 

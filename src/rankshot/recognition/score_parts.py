@@ -163,17 +163,15 @@ def _divide(entries: Entries, batch_size: int) -> list[Part]:
 
 def _make_part(name: str, entries: Sequence[Input | Skipped]) -> Part:
     """Return a part with some entries; its version changes with their texts, or sizes and times."""
-    source, digest = [], sha256()
+    digest = sha256()
     for one in entries:
-        entry, about = one, repr(tuple(one))
+        about: object = one
         if isinstance(one, Input) and isinstance(one.value, Path):
-            entry = Input(one.id, one.value.absolute())
-            about = f"{one.id!r} {find_version(one.value) if one.value.exists() else ''}"
+            about = one.id, find_version(one.value) if one.value.exists() else ""
         elif isinstance(one, Input) and hasattr(one.value, "tobytes"):
-            about = f"{one.id!r} {sha256(one.value.tobytes()).hexdigest()}"
-        source.append(entry)
-        digest.update(about.encode(errors="surrogatepass"))
-    return Part(name, source, digest.hexdigest())
+            about = one.id, sha256(one.value.tobytes()).hexdigest()
+        digest.update(repr(about).encode(errors="surrogatepass"))
+    return Part(name, entries, digest.hexdigest())
 
 
 def _write_scores(

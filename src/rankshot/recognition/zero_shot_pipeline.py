@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import NO_VALUE, InputError, count_others, suggest_name
+from rankshot.core.errors import InputError, count_others, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.inputs import Model
-from rankshot.recognition.recognition import rank_new, read_new
+from rankshot.recognition.recognition import rank_new
 from rankshot.recognition.scoring import Classes, prepare_model, score_inputs
 from rankshot.sources.named_rankings import Source
 from rankshot.zeroshot.class_rankings import as_rankings
@@ -107,11 +107,11 @@ class ZeroShot:
     def _rank(self, labels: tuple[str, ...]) -> Rankings:
         """Rankings of all labels: those that were given, and the source's of the others."""
         given, classes = self._rankings, self._model.classes
+        known = () if given is None else given.target_names
         parts = [] if given is None else [given[np.isin(given.targets.astype(str), labels)]]
-        missing = tuple(name for name in labels if given is None or name not in given.target_names)
+        missing = tuple(name for name in labels if name not in known)
         takes_texts = self._model.takes == "texts"
         if missing and self._source is None and (given is not None or takes_texts):
-            known = () if given is None else given.target_names
             rule = f"has no ranking{suggest_name(missing[0], known)}{count_others(missing)}"
             raise InputError("candidate_labels", missing[0], rule, hint=REMEDY)
         if missing:
@@ -158,8 +158,5 @@ def zero_shot(
     ['volume', 'timer']
     """
     ready = prepare_model(model, seen, preprocessing, features=False)
-    given = None if rankings is None else read_new(rankings)
-    if given is not None and not isinstance(given, Rankings | Mapping):
-        raise InputError("rankings", NO_VALUE, "must be rankings, not names")
-    named = None if given is None else as_rankings(given, ready.classes.names)
+    named = None if rankings is None else as_rankings(rankings, ready.classes.names)
     return ZeroShot(ready, source, named)
