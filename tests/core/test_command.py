@@ -1,5 +1,6 @@
 """The command: what an error becomes, and which option it names."""
 
+import pickle
 import signal
 
 import pytest
@@ -96,3 +97,8 @@ def test_an_error_may_propose_several_values_of_one_argument():
     spelled = []
     error.format(lambda name, value: spelled.append((name, value)) or name)
     assert spelled[1:] == [("rater", "a"), ("rater", "b"), ("ignore", "a")]
+
+
+def test_an_error_of_another_process_has_the_same_message():
+    error = InputError("file", NO_VALUE, "is empty", where="votes.csv")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)

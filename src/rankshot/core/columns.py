@@ -200,14 +200,8 @@ class Table:
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Columns with one of these usual names: in any case, with blanks or signs."""
-        plain = [plain_name(column) for column in self.columns]
         wanted = map(plain_name, names)
-        return [
-            column
-            for name in wanted
-            for own, column in zip(plain, self.columns, strict=True)
-            if own == name
-        ]
+        return [column for name in wanted for column in self.columns if plain_name(column) == name]
 
     def refuse(
         self,
@@ -318,8 +312,7 @@ class Table:
             try:
                 numbers.append(self._parse(cell, rule))
             except (TypeError, ValueError):
-                text = _to_text(cell)
-                value = text if text.strip() else "empty"
+                value = _to_text(cell).strip() or "empty"
                 self.refuse(repr(name), value, f"is invalid: {rule.text}", row)
         return numbers
 

@@ -14,7 +14,6 @@ from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from textwrap import fill
-from types import FrameType
 from typing import Any, NoReturn, get_type_hints
 
 from cyclopts import App, CycloptsError, Group, Parameter
@@ -73,21 +72,15 @@ def run(app: App, words: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     # SIGTERM, as sent by a time limit, cleans up temporary files as Ctrl-C does.
-    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     command: Callable[..., object] | None = None
     try:
-        command, bound, _ = app.parse_args(
-            sys.argv[1:] if words is None else words, print_error=False, exit_on_error=False
-        )
+        command, bound, _ = app.parse_args(words, print_error=False, exit_on_error=False)
         command(*bound.args, **bound.kwargs)
-    except CycloptsError as error:
-        fail(app, str(error))
     except InputError as error:
         fail(app, error.format(partial(_spell_option, command)))
-    except RankshotError as error:
+    except (CycloptsError, RankshotError) as error:
         fail(app, str(error))
-    except IsADirectoryError as error:
-        fail(app, f"{error.filename}: is a folder; a file is expected")
     except OSError as error:
         # Files that are written have names: this is the output, as of `rankshot ... > FILE`.
         where = error.filename or ("standard output" if error.errno == ENOSPC else "")
@@ -134,7 +127,3 @@ def _suggest_file(name: Any) -> str:
     with suppress(OSError):
         return suggest_name(path.name, [file.name for file in path.parent.iterdir()])
     return ""
-
-
-def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from difflib import get_close_matches
+from enum import Enum
 from math import isnan
 from reprlib import Repr
 from typing import TYPE_CHECKING
@@ -29,12 +30,12 @@ class RankshotError(ValueError):
     """
 
 
-class _NoValue:
-    def __repr__(self) -> str:
-        return "NO_VALUE"
+class _NoValue(Enum):
+    # A member of an enumeration stays the same object in another process.
+    NO_VALUE = "no value"
 
 
-NO_VALUE = _NoValue()
+NO_VALUE = _NoValue.NO_VALUE
 """The value of an `InputError` about a parameter that is missing, or too large to show."""
 
 

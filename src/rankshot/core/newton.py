@@ -22,16 +22,13 @@ array([0.635, 0.752])
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 Floats = NDArray[np.float64]
-Solve = Callable[[Floats], Floats]
-"""From the gradient to a Newton step."""
 EPSILON = float(np.finfo(float).eps)
 SHORT_STEP = 1e-4
 """The last step changes no θ by more: where curvatures differ by many orders of magnitude, a long
@@ -46,9 +43,6 @@ LEAST_SHARE = 0.1
 """A step must gain at least this part of what the curvature promises (Armijo's rule)."""
 SMALLEST_LIFT = 1e-12
 """A curvature that is not positive definite is raised by at least this part of its diagonal."""
-LAST_FEW = 4
-EXACT = 1e-4
-"""Conjugate gradients end when this many directions have added less than this part of the gain."""
 
 
 class Point(NamedTuple):
@@ -86,7 +80,7 @@ class _State(NamedTuple):
 
 def maximize(
     evaluate: Callable[[Floats], Point],
-    curvature: Callable[[Floats], Any],
+    curvature: Callable[[Floats], Floats],
     start: Floats,
     *,
     ridge: Floats | float = 0.0,
@@ -108,9 +102,9 @@ def maximize(
     for iteration in range(1, max_iter + 1):
         fresh = gain > fresh_enough
         if fresh:
-            solve, gain = _make_solver(curvature(here.b), ridge, invariant), np.inf
+            factor, gain = _factorise(curvature(here.b), ridge, invariant), np.inf
         fresh_enough = STALE_GAIN * gain
-        step = solve(here.slope)
+        step = _find_step(factor, here.slope, ridge, invariant)
         change = np.abs(step)
         shrink = LONGEST_STEP / max(float(change.max(initial=0.0)), LONGEST_STEP)
         step, change = shrink * step, shrink * change
@@ -136,29 +130,6 @@ def _climb(measure: Callable[[Floats], _State], here: _State, step: Floats, gain
     return here
 
 
-def _make_solver(matrix: Any, ridge: Floats, invariant: Floats | None) -> Solve:
-    """Function that makes steps with a curvature."""
-    if callable(matrix):
-        divide: Solve = matrix
-    elif isinstance(matrix, np.ndarray):
-        factor = _factorise(matrix, ridge, invariant)
-
-        def divide(slope: Floats) -> Floats:
-            return np.asarray(dpotrs(factor, slope)[0])
-    else:
-        divide = partial(_conjugate_gradients, matrix, ridge)
-    if invariant is None:
-        return divide
-    # A step along this direction is rounding, which a small penalty would magnify.
-    weights = ridge * invariant if ridge.any() else invariant
-
-    def centre(slope: Floats) -> Floats:
-        step = divide(slope)
-        return np.asarray(step - float(weights @ step) / float(weights @ invariant) * invariant)
-
-    return centre
-
-
 def _factorise(matrix: Floats, ridge: Floats, invariant: Floats | None) -> Floats:
     """Cholesky factor of the penalised curvature, made positive definite.
 
@@ -180,32 +151,11 @@ def _factorise(matrix: Floats, ridge: Floats, invariant: Floats | None) -> Float
         lift = max(10 * lift, SMALLEST_LIFT * largest)
 
 
-def _conjugate_gradients(curvature: Any, ridge: Floats, slope: Floats) -> Floats:
-    """Solve with products of the matrix and vectors: no factor of a large matrix is needed.
-
-    Every direction adds to what the step gains. The solution is exact enough once the last few
-    directions have added nearly nothing. It is a step upward wherever the search ends.
-    """
-    diagonal = curvature.diagonal() + ridge
-    scale = 1 / np.maximum(diagonal, EPSILON * diagonal.max())
-    step, residual = np.zeros_like(slope), slope
-    direction = scale * residual
-    length = float(residual @ direction)
-    gains: list[float] = []
-    while length > 0 and len(gains) < 10 * len(slope):
-        bent = curvature @ direction + ridge * direction
-        bend = float(direction @ bent)
-        if bend <= 0:
-            # The log-likelihood is not concave here.
-            return step if gains else direction
-        rate = length / bend
-        step = step + rate * direction
-        residual = residual - rate * bent
-        gains.append(rate * length)
-        if sum(gains[-LAST_FEW:]) <= EXACT * sum(gains) and len(gains) > LAST_FEW:
-            break
-        conditioned = scale * residual
-        longer = float(residual @ conditioned)
-        direction = conditioned + longer / length * direction
-        length = longer
+def _find_step(factor: Floats, slope: Floats, ridge: Floats, invariant: Floats | None) -> Floats:
+    """Newton step from the gradient and the factor of the curvature."""
+    step = np.asarray(dpotrs(factor, slope)[0])
+    if invariant is not None:
+        # A step along this direction is rounding, which a small penalty would magnify.
+        weights = ridge * invariant if ridge.any() else invariant
+        step -= float(weights @ step) / float(weights @ invariant) * invariant
     return step
