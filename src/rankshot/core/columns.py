@@ -119,8 +119,7 @@ class Coded(NamedTuple):
     @property
     def is_empty(self) -> NDArray[np.bool_]:
         """Which rows are empty."""
-        empty = self.labels.index("") if "" in self.labels else -1
-        return np.asarray(self.codes == empty)
+        return np.array([not label for label in self.labels] or [True])[self.codes]
 
     def text(self, row: int) -> str:
         """Text of one row."""

@@ -52,12 +52,8 @@ def find_column(columns: Sequence[str], name: str, path: Path | str) -> int:
         return columns.index(name)
     if count:
         raise InputError("column", name, f"occurs {count} times", where=str(path))
-    raise InputError(
-        "column",
-        name,
-        f"is missing{suggest_name(name, columns)}; the columns are {quote_names(columns)}",
-        where=str(path),
-    )
+    rule = f"is missing{suggest_name(name, columns)}; the columns are {quote_names(columns)}"
+    raise InputError("column", name, rule, where=str(path))
 
 
 def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
@@ -107,13 +103,11 @@ def iterate_rows(
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise InputError(
-                "line", NO_VALUE, f"is not CSV ({error})", where=f"{path}:{line}"
-            ) from None
+            rule = f"is not CSV ({error})"
+            raise InputError("line", NO_VALUE, rule, where=f"{path}:{line}") from None
     if not width:
-        raise InputError(
-            "file", NO_VALUE, "is empty; its first line must name the columns", where=str(path)
-        )
+        rule = "is empty; its first line must name the columns"
+        raise InputError("file", NO_VALUE, rule, where=str(path))
 
 
 # -------------------------------------------------------------------- Parquet
@@ -140,16 +134,11 @@ def open_parquet(path: Path) -> Iterator[Any]:
                 pre_buffer=False,
                 page_checksum_verification=True,
             )
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(
-            "file", NO_VALUE, f"is not a complete Parquet file ({error})", where=str(path)
-        ) from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            "file", NO_VALUE, f"contains text that is not UTF-8 ({error.reason})", where=str(path)
-        ) from None
+        rule = f"is not a complete Parquet file ({error})"
+        raise InputError("file", NO_VALUE, rule, where=str(path)) from None
 
 
 # -------------------------------------------------------------------- writing

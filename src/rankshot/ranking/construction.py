@@ -264,9 +264,8 @@ def number_items(
     """
     names_of = [as_name(label) for label in labels]
     if items is None:
-        used = np.zeros(len(labels), bool)
-        used[codes] = True
-        occurring = sorted({name for name, n in zip(names_of, used, strict=True) if name and n})
+        used = np.flatnonzero(np.bincount(codes))
+        occurring = sorted({name for i in used if (name := names_of[i])})
         # Without any name, the error is that of the first label.
         names = as_names(occurring) if occurring or not codes.size else ()
     else:
@@ -436,15 +435,12 @@ def _is_weight(value: Any) -> bool:
 
 
 def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np.object_]:
-    column = np.full(n, None, object)
     if labels is None or isinstance(labels, str):
-        column[:] = labels
-        return column
+        return np.full(n, labels, object)
     values = require_one_each(labels, n, what)
     rule = "must be whole numbers or text that is not empty"
     refuse_first(what, values, lambda x: x is None or as_name(x) is not None, rule, where)
-    column[:] = [None if label is None else as_name(label) for label in values]
-    return column
+    return np.array([None if label is None else as_name(label) for label in values], object)
 
 
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
@@ -503,9 +499,8 @@ def read_item_table(
 def _match_names(columns: tuple[str, ...], names: tuple[str, ...], what: str) -> list[int]:
     """Position of each name; an error if the names are not the same."""
     if {*columns} != {*names}:
-        missing, further = sorted({*names} - {*columns}), sorted({*columns} - {*names})
-        told = [f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x]
-        raise InputError(what, NO_VALUE, f"differ from the items: {'; '.join(told)}")
+        differing = quote_names(sorted({*columns} ^ {*names}))
+        raise InputError(what, NO_VALUE, f"must be the items, which differ in {differing}")
     place = {name: j for j, name in enumerate(columns)}
     return [place[name] for name in names]
 

@@ -48,8 +48,7 @@ def levels(rankings: Rankings) -> NDArray[np.int32]:
 
 def last_levels(rankings: Rankings) -> NDArray[np.int32]:
     """Level of each ranking's K-th item; a tie there may reach past K."""
-    last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
-    return last
+    return np.asarray(rankings.places[rankings.starts[:-1] + rankings.lengths - 1])
 
 
 def alike_items(rankings: Rankings) -> NDArray[np.intp]:
@@ -95,8 +94,6 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
     The rows are as long as the longest list, and have ``spare`` further cells.
     """
     width = int(rankings.n_listed.max(initial=0)) + spare
-    if rankings.codes.size == len(rankings) * width:
-        return rankings.codes.reshape(len(rankings), width)
     table = np.full((len(rankings), width), rankings.n_items, np.int32)
     table[rankings.entry_rows, count_places(rankings.starts)] = rankings.codes
     return table
@@ -111,8 +108,6 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
     It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
     probability.
     """
-    if np.all(rankings.lengths == rankings.n_listed):
-        return np.ones(len(rankings))
     groups = rankings.groups
     is_last = (groups.taken > 0) & (groups.begin + groups.taken == rankings.lengths[groups.row])
     return np.asarray(groups.taken[is_last] / groups.size[is_last])
@@ -120,8 +115,6 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
 
 def middle_places(rankings: Rankings) -> NDArray[np.float64]:
     """Place of each entry, from 1/2; tied items have the mean of their places."""
-    if not rankings.has_ties:
-        return np.asarray(rankings.places + 0.5)
     groups = rankings.groups
     return np.repeat(groups.begin + groups.size / 2, groups.size)
 
@@ -210,8 +203,7 @@ def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
 
     All items of a tie that K cuts are ranked.
     """
-    ranked: NDArray[np.bool_] = rankings.places <= last_levels(rankings)[rankings.entry_rows]
-    return ranked
+    return np.asarray(rankings.places <= last_levels(rankings)[rankings.entry_rows])
 
 
 def find_ranked_items(rankings: Rankings) -> NDArray[np.bool_]:

@@ -161,7 +161,6 @@ def read_source(
         require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
-    skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
     given = {**(columns or {}), **named}
     named = {name: value for name, value in given.items() if value is not None}
     require_arguments(named, COLUMN_ARGUMENTS)
@@ -170,7 +169,7 @@ def read_source(
         name = str(source) if isinstance(source, (str, Path)) else "table"
         rater = named.pop("rater", None)
         unused = {"layout": layout, "ignore": ignore, "missing": missing, **named, **beside}
-        unused["on_error"] = on_error if skips else None
+        unused["on_error"] = None if on_error == "stop" else on_error
         _refuse_unused(unused, "applies to tables of votes or ballots, not rankings", name)
         if Path(name).suffix in PREFLIB_ENDINGS:
             return Votes(read_preflib(Path(name), items, kind or "top"))
@@ -202,12 +201,9 @@ def require_arguments(arguments: Iterable[str], known: set[str]) -> None:
     """Raise for an argument that is not one of a table."""
     if unknown := {*arguments} - known:
         name = min(unknown)
-        raise InputError(
-            name,
-            NO_VALUE,
-            f"is unknown{suggest_name(name, known)}; a table has "
-            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}",
-        )
+        roles = quote_names(sorted(COLUMN_ARGUMENTS), 20)
+        rule = f"is unknown{suggest_name(name, known)}; a table has {roles}"
+        raise InputError(name, NO_VALUE, rule)
 
 
 def split_names(names: str | Iterable[str] | None) -> list[str] | None:
@@ -279,9 +275,8 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     path = Path(path)
     require_rankings(rankings)
     if len(rankings) == 0:
-        raise InputError(
-            "rankings", NO_VALUE, "are none: there is nothing to write", where=str(path)
-        )
+        rule = "are none: there is nothing to write"
+        raise InputError("rankings", NO_VALUE, rule, where=str(path))
     require_ending(path, ENDINGS)
     with replace_file(path) as stream:
         if path.suffix in JSONL_ENDINGS:
@@ -307,15 +302,14 @@ def _read_orders(
     used: dict[str, str] = {}
     columns: dict[str, None] = {}
     for table in tables:
-        meanings = Meanings(table, {})
+        own = rater or "rater"
+        meanings = Meanings(table, {"rater": own} if own in table.columns else {})
         for field in table.columns:
-            if field in FIELDS and (field != "rater" or rater is None):
+            if field in FIELDS and field != "rater":
                 meanings.use(field, field)
             elif close := {*get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)} - {field}:
                 table.refuse("field", field, f"is unknown: did you mean {close.pop()!r}?")
-        if rater in table.columns:
-            meanings.use(str(rater), "rater")
-        elif rater is None and "rater" not in meanings.used:
+        if rater is None or own in table.columns:
             meanings.find("rater", is_sure=True)
         used |= meanings.used
         columns |= dict.fromkeys(table.columns)

@@ -457,11 +457,7 @@ class Rankings:
 
     def with_items(self, items: Iterable[object]) -> Rankings:
         """Same rankings with the items numbered in another order."""
-        if items is self.items:
-            return self
         names = as_names(items)
-        if names == self.items:
-            return self
         if odd := sorted({*names} ^ {*self.items}):
             rule = f"must be those of these rankings, which differ in {quote_names(odd, 3)}"
             hint = "give them the same items= when they are built or read"
@@ -490,8 +486,6 @@ class Rankings:
         parts = list(parts)
         if not parts or not all(isinstance(part, Rankings) for part in parts):
             raise InputError("rankings", parts, "must be a list of Rankings")
-        if len(parts) == 1:
-            return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]
         columns = [
             np.concatenate(column) for column in zip(*(p._columns() for p in aligned), strict=True)
