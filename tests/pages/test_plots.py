@@ -121,38 +121,22 @@ def test_colours_are_for_the_items_that_most_rankings_list():
     assert {name for name, colour in colours.items() if colour != plain} == {*"abcdez"}
 
 
-def draw_probabilities(rng, n=500):
-    proba = rng.dirichlet([0.7] * 3, size=n)
-    drawn = [rng.choice(NAMES, p=row) for row in proba]
-    return np.array(drawn), proba
-
-
 def test_discs_are_the_bins_and_their_numbers(rng):
-    y, proba = draw_probabilities(rng)
-    axes = rs.pages.plot_reliability(y, proba, NAMES, n_bins=5)
-    confidence = proba.max(axis=1)
-    right = np.array(NAMES)[proba.argmax(axis=1)] == y
-    wanted, counts = [], []
-    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        inside = (confidence > low) & (confidence <= low + 0.2)
-        if inside.any():
-            wanted.append((confidence[inside].mean(), right[inside].mean()))
-            counts.append(int(inside.sum()))
-    discs = axes.collections[0]
-    np.testing.assert_allclose(discs.get_offsets(), wanted)
-    assert max(discs.get_sizes()) == 20**2
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("confidence", "accuracy")
-    # The area of a disc is proportional to the number of its inputs.
-    np.testing.assert_allclose(
-        discs.get_sizes() / max(discs.get_sizes()), np.array(counts) / max(counts)
-    )
-    error = np.average([abs(c - a) for c, a in wanted], weights=counts)
-    label = axes.get_legend().get_texts()[1].get_text()
-    assert label == f"calibration error {error:.1%}"
-    assert_inside(axes)
-    assert axes.get_axisbelow() is True
-    usual = rs.pages.plot_reliability(y, proba, NAMES).collections[0]
-    assert len(usual.get_offsets()) == (reliability(y, proba, NAMES).count > 0).sum()
+    proba = rng.dirichlet([0.7] * 3, size=500)
+    y = np.array([rng.choice(NAMES, p=row) for row in proba])
+    for n_bins in ({"n_bins": 5}, {}):
+        axes = rs.pages.plot_reliability(y, proba, NAMES, **n_bins)
+        bins, discs = reliability(y, proba, NAMES, **n_bins), axes.collections[0]
+        used = bins.count > 0
+        wanted = np.column_stack([bins.confidence, bins.accuracy])[used]
+        np.testing.assert_allclose(discs.get_offsets(), wanted)
+        # The area of a disc is proportional to the number of its inputs.
+        shares = bins.count[used] / bins.count.max()
+        np.testing.assert_allclose(discs.get_sizes() / 20**2, shares)
+        label = axes.get_legend().get_texts()[1].get_text()
+        assert label == f"calibration error {bins.expected_calibration_error:.1%}"
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("confidence", "accuracy")
+        assert_inside(axes)
 
 
 RESULTS = {

@@ -62,13 +62,6 @@ def test_a_kill_while_a_file_is_written_refuses_nothing(review, tmp_path, monkey
     assert (tmp_path / LABELS).read_text() == "id,label\nx0,cat\n"
 
 
-def test_the_folder_can_be_moved(review, tmp_path):
-    (tmp_path / "one").mkdir()
-    Results(review, tmp_path / "one").write_all()
-    (tmp_path / "one").rename(tmp_path / "two")
-    Results(review, tmp_path / "two").write_all()
-
-
 # ---- Tables to fill in
 
 

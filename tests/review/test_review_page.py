@@ -168,17 +168,13 @@ def test_new_classes_with_a_ranking_and_without(open_page, served):
     assert served.review.added["zebu"] == ()
 
 
-def test_hostile_names_are_text(open_page, served):
+def test_hostile_names_are_text_and_without_an_input_nothing_can_be_decided(open_page):
     page = open_page()
     page.get_by_role("searchbox", name="Id or text").fill("onerror")
     page.get_by_text("1 input", exact=True).wait_for()
     page.locator(".card").click()
     assert page.inner_text("#name").startswith(BAD)
     assert page.locator(".card .id img").count() == 0
-
-
-def test_without_an_input_nothing_can_be_decided(open_page):
-    page = open_page()
     page.get_by_role("searchbox", name="Id or text").fill("no such input")
     page.get_by_text("No matches").wait_for()
     for name in ("Correct", "None of these"):

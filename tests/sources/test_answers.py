@@ -21,7 +21,6 @@ ORDERS = {"cat": CAT, "truck": TRUCK, "persian+cat": PERSIAN}
 REMARKS = ["– spotted coat, same pose", "– striped", "(pointed ears)", ": sleek", ", a soft pet"]
 
 GOOD = {
-    "json in a fence": f"Here you are:\n```json\n{json.dumps(ORDERS, indent=2)}\n```\nEnjoy!",
     "json lines": "\n".join(json.dumps({name: order}) for name, order in ORDERS.items()),
     "json with a trailing comma": json.dumps(ORDERS).replace("]}", ",],}"),
     "markdown": "Sure! I thought about **outline** and *texture*. Here are the lists:\n\n"

@@ -1,7 +1,6 @@
 """Names of classes: labels as they come, one name in many spellings, words to look up."""
 
 import json
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -185,13 +184,6 @@ def test_every_spelling_of_every_class_is_found():
     assert wrong == [("CARDIGAN", ["Cardigan Welsh corgi", "cardigan"])]
 
 
-def test_every_synonym_that_one_class_has_is_found():
-    count = Counter(reduce_name(word) for words in IMAGENET.synonyms for word in words)
-    for name, words in zip(IMAGENET.names, IMAGENET.synonyms, strict=True):
-        own = [word for word in words if count[reduce_name(word)] == 1]
-        assert [IMAGENET.match(word) for word in own] == [[name]] * len(own)
-
-
 def test_a_name_is_found_in_the_singular_and_in_the_plural():
     for classes, name in (("leopard", "leopards"), ("leopards", "leopard"), ("Mice", "mouse")):
         assert ClassLabels.from_names((classes, "bus")).match(name) == [classes]
@@ -270,32 +262,9 @@ def test_a_bad_file_of_words_is_named_by_line(tmp_path, text, line, parameter, v
 # ---- Spelling
 
 
-def edit_distance(a, b):
-    """The optimal string alignment: letters inserted, dropped, replaced, neighbours swapped."""
-    d = np.zeros((len(a) + 1, len(b) + 1), int)
-    d[:, 0], d[0, :] = range(len(a) + 1), range(len(b) + 1)
-    for i in range(1, len(a) + 1):
-        for j in range(1, len(b) + 1):
-            same = a[i - 1] == b[j - 1]
-            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (not same))
-            if i > 1 and j > 1 and a[i - 2 : i] == b[j - 2 : j][::-1]:
-                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
-    return d[-1, -1]
-
-
-@pytest.mark.parametrize("name", ["zebrra", "zbera", "zabra", "xyzzy"])
-def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
-    near = {
-        word
-        for word in load_nouns().lemmas
-        # One letter changes the length by at most 1, and the set of letters by at most 2.
-        if abs(len(word) - len(name)) < 2 and len({*word} ^ {*name}) < 3
-        if edit_distance(word, name) == 1
-    }
-    assert bool(near) == (name != "xyzzy")
-    found = find_misspellings([name])
-    assert set(found.values()) <= near
-    assert bool(found) == bool(near)
+def test_a_letter_too_many_missing_exchanged_or_swapped_is_corrected():
+    misspelt = ["giraaffe", "girafe", "gitaffe", "giarffe"]
+    assert find_misspellings([*misspelt, "xyzzy"]) == dict.fromkeys(misspelt, "giraffe")
 
 
 def test_names_of_real_data_are_spelt_well():

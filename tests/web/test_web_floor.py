@@ -4,7 +4,6 @@ from contextlib import suppress
 
 import pytest
 from jinja2 import UndefinedError
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
@@ -14,7 +13,6 @@ from rankshot.web.guards import (
     SENT,
     RateLimit,
     RefusedError,
-    Sent,
     is_loopback,
     is_secret,
     require_secret,
@@ -260,15 +258,6 @@ def test_a_household_has_one_bucket(one, other, same):
 
 
 # ---- Secrets
-
-
-def test_what_is_sent_has_no_other_fields():
-    class One(Sent):
-        a: int
-
-    assert One.model_validate({"a": 1}).a == 1
-    with pytest.raises(ValidationError):
-        One.model_validate({"a": 1, "b": 2})
 
 
 def test_a_secret_is_long_and_sent_unchanged():

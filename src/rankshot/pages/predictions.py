@@ -176,19 +176,12 @@ def list_cards(result: Evaluation | PredictionOverview) -> list[Card]:
     Lowest class | octopus 15.0% | 3 of 20 inputs; 17 predicted as squid
     Probabilities | 42.5 points too high | mean probability 100.0%, accuracy 57.5%
     """
-    return (
-        _count_cards(result) if isinstance(result, PredictionOverview) else _accuracy_cards(result)
-    )
-
-
-def _count_cards(result: PredictionOverview) -> list[Card]:
+    if isinstance(result, Evaluation):
+        return _accuracy_cards(result)
     never = [name for name, count in result.counts.items() if not count]
     cards = [Card("Median probability", format_percent(result.median_confidence))]
-    if never:
-        cards.append(
-            Card("Never predicted", format_count(len(never), "class"), join_some(never, 5))
-        )
-    return cards
+    value, detail = format_count(len(never), "class"), join_some(never, 5)
+    return [*cards, Card("Never predicted", value, detail)] if never else cards
 
 
 def _accuracy_cards(result: Evaluation) -> list[Card]:

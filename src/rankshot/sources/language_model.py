@@ -306,9 +306,7 @@ class LanguageModel:
         url = self.base_url or os.environ.get(URL_VARIABLE) or None
         key = os.environ.get(KEY_VARIABLE, "").strip()
         if not re.fullmatch(r"[!-~]*", key) or not (key or url):
-            raise RankshotError(
-                f"set the environment variable {KEY_VARIABLE} to the key of the endpoint"
-            )
+            raise RankshotError(f"set {KEY_VARIABLE}, in the environment, to the endpoint's key")
         address = urlsplit(url or "https://")
         is_private = address.scheme == "https" or address.hostname in LOCAL_HOSTS
         client = openai.OpenAI(

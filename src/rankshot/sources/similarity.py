@@ -86,9 +86,8 @@ class Similarity:
             where = f"{target_names[row]!r} and {item_names[column]!r}"
             raise InputError("values", table[row, column], "must be finite", where=where)
         table.flags.writeable = False
-        fields = {"values": table, "targets": target_names, "items": item_names}
-        for name, value in (fields | {"source": source, "notes": tuple(notes)}).items():
-            object.__setattr__(self, name, value)
+        names = {"targets": target_names, "items": item_names}
+        vars(self).update(names, values=table, source=source, notes=tuple(notes))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Similarity):
@@ -160,9 +159,8 @@ class Similarity:
         known = np.isfinite(self.values)
         rows = np.flatnonzero(known.any(axis=1))
         if rows.size == 0:
-            raise RankshotError(
-                f"{self.source} has no similarities for the targets {quote_names(self.targets)}"
-            )
+            targets = quote_names(self.targets)
+            raise RankshotError(f"{self.source} has no similarities for the targets {targets}")
         return Rankings.from_scores(
             self.values[rows],
             items=self.items,

@@ -207,11 +207,9 @@ def _parts(name: str) -> list[str]:
 
 
 def _all_spellings(name: str) -> Iterable[str]:
-    yield from _spellings(name)
-    for synonym in split_synonyms(name):
-        yield from _spellings(synonym)
-        for part in _parts(synonym):
-            yield from _spellings(part)
+    synonyms = split_synonyms(name)
+    texts = [name, *synonyms, *(part for synonym in synonyms for part in _parts(synonym))]
+    return (spelling for text in texts for spelling in _spellings(text))
 
 
 def _find_vector(name: str, units: Vectors) -> tuple[Floats, str]:

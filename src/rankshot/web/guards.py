@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from math import ceil
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel, ConfigDict
@@ -290,14 +290,10 @@ def are_equal(expected: str, given: str) -> bool:
 def require_secret(secret: str) -> str:
     """Return the secret with which somebody logs in, if it is long and is sent unchanged."""
     is_sent_unchanged = secret.isascii() and secret.isprintable() and secret == secret.strip()
-    n = len(secret)
-    if not is_sent_unchanged or not LEAST_SECRET <= n <= MOST_SECRET:
-        raise InputError(
-            "token",
-            NO_VALUE,
-            f"must have from {LEAST_SECRET} to {MOST_SECRET} ASCII characters, without spaces",
-            hint="make one with python -c 'import secrets; print(secrets.token_hex())'",
-        )
+    if not is_sent_unchanged or not LEAST_SECRET <= len(secret) <= MOST_SECRET:
+        rule = f"must have from {LEAST_SECRET} to {MOST_SECRET} ASCII characters, without spaces"
+        hint = "make one with python -c 'import secrets; print(secrets.token_hex())'"
+        raise InputError("token", NO_VALUE, rule, hint=hint)
     return secret
 
 
@@ -321,21 +317,10 @@ def is_secret(request: Request, given: str, secret: str, attempts: RateLimit) ->
     return is_same
 
 
-def set_cookie(
-    response: Response,
-    request: Request,
-    name: str,
-    value: str,
-    *,
-    max_age: int | None = None,
-    path: str = "/",
-    samesite: Literal["lax", "strict"],
-) -> None:
+def set_cookie(response: Response, request: Request, name: str, value: str, **rules: Any) -> None:
     """Set a cookie that scripts cannot read, and that HTTPS keeps to itself."""
     is_https = request.scope["scheme"] == "https"
-    response.set_cookie(
-        name, value, max_age, path=path, secure=is_https, httponly=True, samesite=samesite
-    )
+    response.set_cookie(name, value, secure=is_https, httponly=True, **rules)
 
 
 # ---- Forms
