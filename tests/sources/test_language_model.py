@@ -1,4 +1,4 @@
-"""The language-model source: any function that answers, and the openai client on a local server."""
+"""The language-model source: any function that answers, and the openai client."""
 
 import json
 import math
@@ -7,9 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
+from functools import partial
+from threading import Lock
+from types import SimpleNamespace
 
+import httpx
 import numpy as np
 import openai
 import pytest
@@ -301,54 +303,40 @@ def test_a_file_that_is_no_log_is_refused_and_left_alone(make, oracle, log, cont
 # ---- The openai client
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        key = self.headers.get("Authorization")
-        self.server.calls.append((self.path, key, body))
-        behaviour = self.server.script.pop(0) if self.server.script else behave
-        status, payload, headers = behaviour(body["messages"][0]["content"], key)
-        content = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        for name, value in {"Content-Type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
 def say(text):
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {"choices": [choice | {"index": 0}], "object": "chat.completion"}
 
 
 def behave(prompt, _key):
-    return 200, say(answer_truly(prompt)), {}
+    return httpx.Response(200, json=say(answer_truly(prompt)))
 
 
-def send(status, payload, **headers):
-    fields = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda _prompt, _key: (status, payload, fields)
+def send(status, **options):
+    return lambda _prompt, _key: httpx.Response(status, **options)
 
 
 def repeat_key(status):
-    return lambda _prompt, key: (status, {"error": {"message": key}} | say(key), {})
+    return lambda _prompt, key: httpx.Response(status, json={"error": {"message": key}} | say(key))
 
 
 @pytest.fixture
 def server(monkeypatch):
+    """An endpoint that answers truly, except to the first calls if it has a script for them."""
+    endpoint = SimpleNamespace(calls=[], script=[])
+
+    def handle(request):
+        body, key = json.loads(request.content), request.headers["Authorization"]
+        endpoint.calls.append((str(request.url), key, body))
+        behaviour = endpoint.script.pop(0) if endpoint.script else behave
+        return behaviour(body["messages"][0]["content"], key)
+
+    client = httpx.Client(transport=httpx.MockTransport(handle))
+    monkeypatch.setattr(openai, "OpenAI", partial(openai.OpenAI, http_client=client))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads, server.calls, server.script = True, [], []
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     # In the environment: the client's own variable is used.
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
-    yield server
-    server.shutdown()
-    server.server_close()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8080/v1")
+    return endpoint
 
 
 @pytest.fixture
@@ -356,25 +344,24 @@ def call(make, server):
     return lambda **options: make(ask=None, **options)
 
 
-def test_what_is_sent_to_an_endpoint(call, server, monkeypatch):
+def test_what_is_sent_to_an_endpoint(call, server):
     assert call(temperature=0, parallel=4).rankings(TARGETS, ITEMS) == expected()
-    path, key, body = server.calls[0]
-    assert (path, key, len(server.calls)) == ("/v1/chat/completions", "Bearer no-key", 6)
+    url, key, body = server.calls[0]
+    assert (key, len(server.calls)) == ("Bearer no-key", 6)
+    assert url == "http://127.0.0.1:8080/v1/chat/completions"
     assert body.keys() == {"model", "messages", "temperature"}
     assert (body["model"], body["temperature"]) == ("m", 0)
-    url = os.environ["OPENAI_BASE_URL"]
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    call(base_url=url, raters=1).rankings(["cat"], ITEMS)
-    assert len(server.calls) == 7
+    call(base_url="http://127.0.0.1:9/v1", raters=1).rankings(["cat"], ITEMS)
+    assert server.calls[6][0] == "http://127.0.0.1:9/v1/chat/completions"
 
 
 @pytest.mark.parametrize(
     "behaviour",
     [
-        send(503, b"", retry_after_ms="5"),
-        send(200, {"choices": []}),
-        send(200, b"<html>", Content_Type="text/html"),
-        send(200, say(None)),
+        send(503, headers={"retry-after-ms": "5"}),
+        send(200, json={"choices": []}),
+        send(200, html="<html>"),
+        send(200, json=say(None)),
     ],
 )
 def test_a_failure_that_passes_is_tried_again(call, server, behaviour):
@@ -384,7 +371,7 @@ def test_a_failure_that_passes_is_tried_again(call, server, behaviour):
 
 
 def test_what_trying_again_does_not_help_fails_at_once(call, server, log):
-    server.script = [behave, send(404, {"error": {"message": "No such thing"}})]
+    server.script = [behave, send(404, json={"error": {"message": "No such thing"}})]
     message = failure(call(log=log))
     assert message.startswith("target 'cat', rater 'm#2': http://127.0.0.1:")
     assert "No such thing" in message

@@ -101,22 +101,23 @@ class Learner:
                 names = np.concatenate([names, examples[1]])
             examples = scores, names
         is_joint = self.settings.batch is True
-        batch = self._sample() if is_joint or self.scores.evidence is not None else None
+        needs_batch = is_joint or self.scores.evidence is not None
+        batch = self.scores[_spread(len(self.scores), MOST_SAMPLED)] if needs_batch else None
         known = Knowledge(Rankings.concatenate(parts), self.known.reference, examples, batch)
         head = known.fit(replace(self.settings, batch=is_joint))
         names, proba = head.top(self.scores, min(2, len(head.classes_)))
         order = np.lexsort((-proba[:, 0], names[:, 0]))
         return Predicted(head, names[:, 0], proba[:, 0], names[:, -1], proba[:, -1], order)
 
-    def _sample(self) -> Scores:
-        n = len(self.scores)
-        return self.scores[np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int)]
-
     def find_useful(self, unlabelled: NDArray[np.intp], n: int) -> NDArray[np.intp]:
         """Return the rows without a label whose labels help most."""
-        some = np.linspace(0, len(unlabelled) - 1, min(len(unlabelled), MOST_COMPARED)).astype(int)
-        rows: NDArray[np.intp] = unlabelled[some]
+        rows = unlabelled[_spread(len(unlabelled), MOST_COMPARED)]
         return suggest(self.scores, n, among=rows) if len(rows) else rows
+
+
+def _spread(n: int, most: int) -> NDArray[np.intp]:
+    """Return the numbers of at most so many of n rows, taken evenly."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Changes:

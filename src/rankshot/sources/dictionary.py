@@ -102,16 +102,12 @@ class Dictionary:
         """The source of its rankings."""
         return "look-alikes" if self.kind == "images" else "sound-alikes"
 
-    @property
-    def n_raters(self) -> int:
-        """The number of lists of each noun."""
-        return int(self.lists.shape[1])
-
     @cached_property
     def list_weights(self) -> Floats:
         """The weight of each class in each list, by noun and rater."""
-        place_weights = np.arange(1.0, self.lists.shape[2] + 1) ** -DECAY
-        weights = np.zeros((len(self.nouns), self.n_raters, len(self.classes)))
+        n_nouns, n_raters, n_places = self.lists.shape
+        place_weights = np.arange(1.0, n_places + 1) ** -DECAY
+        weights = np.zeros((n_nouns, n_raters, len(self.classes)))
         np.put_along_axis(weights, self.lists, place_weights[None, None], 2)
         return weights
 
@@ -119,9 +115,7 @@ class Dictionary:
     def weights(self) -> Floats:
         """The weights of lists in which the listed classes stand first in their own lists."""
         weights = self.list_weights.copy()
-        number = {name: i for i, name in enumerate(self.classes)}
-        pairs = [(row, number[noun]) for row, noun in enumerate(self.nouns) if noun in number]
-        rows, columns = np.array(pairs).T
+        _, rows, columns = np.intersect1d(self.nouns, self.classes, return_indices=True)
         weights[rows, :, columns] = OWN_WEIGHT
         return weights
 
@@ -159,8 +153,7 @@ class Dictionary:
 
     def stack(self, entries: Iterable[Entry]) -> Floats:
         """Return the weights of entries, of shape (entries, raters, classes)."""
-        weights = [entry.weights for entry in entries]
-        return np.reshape(weights, (len(weights), self.n_raters, len(self.classes)))
+        return np.reshape([entry.weights for entry in entries], (-1, *self.weights.shape[1:]))
 
     # ---- Names
 

@@ -136,7 +136,7 @@ class ClassLabels:
         label = parse_label(name)
         words = [name, *label.words]
         if label.synset is not None:
-            if rows := self._by_synset.get(label.synset):
+            if rows := [row for row, one in enumerate(self.synsets) if one == label.synset]:
                 return rows
             words += describe_synset(label.synset)[1]
         letters = dict.fromkeys(map(reduce_letters, words))
@@ -202,10 +202,6 @@ class ClassLabels:
             index_rows(map(set, zip(self.names, self.given, strict=True))),
             index_rows({words[0], ", ".join(words)} for words in self.synonyms),
         )
-
-    @cached_property
-    def _by_synset(self) -> dict[str, list[int]]:
-        return index_rows([synset] if synset else [] for synset in self.synsets)
 
     @cached_property
     def _words(self) -> set[str]:
