@@ -27,21 +27,15 @@ def test_it_fits_what_the_estimators_fit(tables):
     reference, examples, batch = tables
     everything = rs.Knowledge(RANKINGS, reference, examples, batch)
     by_hand = rs.WeightedMean(k=2).fit(RANKINGS, reference=reference, examples=examples)
-    head = everything.fit(Settings(k=2, batch=False))
-    assert isinstance(head, rs.LinearHead)
-    same(head, by_hand, batch)
-    same(everything.fit_alone(Settings(k=2)), by_hand, batch)
-    same(
-        everything.fit(Settings(k=2)),
-        rs.zeroshot.BatchRefinement(by_hand).fit(batch, examples),
-        batch,
-    )
+    same(everything.fit(Settings(k=2, batch=False)), by_hand, batch)
+    refined = rs.zeroshot.BatchRefinement(by_hand).fit(batch, examples)
+    same(everything.fit(Settings(k=2)), refined, batch)
     plain = rs.WeightedMean().fit(RANKINGS)
     same(rs.Knowledge(RANKINGS, reference).fit(Settings(use_reference=False)), plain, batch)
     alone = rs.WeightedMean().fit(RANKINGS, reference=reference)
-    for options in ({"seen": True}, {"seen": False}):
-        both = rs.zeroshot.SeenAndNew(alone, seen_loss=0.1, none=True, **options).fit(*reference)
-        classes = "all" if options["seen"] else "new"
+    for classes in ("all", "new"):
+        both = rs.zeroshot.SeenAndNew(alone, seen_loss=0.1, none=True, seen=classes == "all")
+        both.fit(*reference)
         settings = Settings(classes=classes, seen_loss=0.1, none=True)
         same(rs.Knowledge(RANKINGS, reference).fit(settings), both, batch)
 
@@ -52,9 +46,8 @@ def test_a_dict_of_lists_is_one_rater_unless_raters_are_named(tables):
     known = rs.Knowledge(lists, batch=batch)
     assert known.seen == ITEMS
     assert known.rankings.orders() == [["a", ["b", "c"]], ["e"]]
-    raters = rs.Knowledge(
-        {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}, batch=batch, raters=["me", "you"]
-    )
+    several = {"cat": [["a", "b"], ["b"]], "dog": [["e"], ["d"]]}
+    raters = rs.Knowledge(several, batch=batch, raters=["me", "you"])
     assert raters.rankings.rater_names == ("me", "you")
     assert len(raters.rankings) == 4
     by_hand = rs.WeightedMean().fit(lists, reference=batch)
@@ -134,17 +127,14 @@ def test_files_and_data_frames_are_scores_everywhere(tmp_path, rng):
     expected = rs.Knowledge(lists, (tables[0], seen), (tables[1], labels), tables[2])
     known = rs.Knowledge(rankings, *map(str, by_file))
     assert known.reference[1].tolist() == seen.tolist()
-    np.testing.assert_allclose(
-        known.fit().predict_proba(str(by_file[2])), expected.fit().predict_proba(batch), rtol=1e-9
-    )
+    found = known.fit().predict_proba(str(by_file[2]))
+    np.testing.assert_allclose(found, expected.fit().predict_proba(batch), rtol=1e-9)
     head = rs.WeightedMean().fit(lists, reference=tables[0], examples=(tables[1], labels))
-    for paths in (by_file, by_frame):
-        reference = paths[0] if paths is by_file else (paths[0].drop(columns="label"), seen)
-        examples = paths[1] if paths is by_file else (few, labels)
+    usual = by_frame[0].drop(columns="label"), seen
+    for reference, examples, inputs in (by_file, (usual, (few, labels), by_frame[2])):
         found = rs.WeightedMean().fit(lists, reference=reference, examples=examples)
-        np.testing.assert_allclose(
-            found.predict_proba(paths[2]), head.predict_proba(batch), rtol=1e-9
-        )
+        proba = found.predict_proba(inputs)
+        np.testing.assert_allclose(proba, head.predict_proba(batch), rtol=1e-9)
     with refuses("examples"):
         rs.WeightedMean().fit(lists, examples=by_file[2])
     with refuses("path"):

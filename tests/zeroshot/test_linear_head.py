@@ -12,7 +12,7 @@ import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
 
 import rankshot as rs
-from rankshot.testing import check_head, check_source
+from rankshot.testing import check_head
 from refusals import refuses
 
 FEATURES = 3
@@ -102,7 +102,7 @@ def test_arrays_of_other_libraries_stay_what_they_are(rng, library):
     module = pytest.importorskip(library)
     scores = full(rng, dtype=np.float32)
     values = module.asarray(scores.values)
-    for head in (make(rng), rs.WeightedMean().fit(RANKINGS).head_):
+    for head in (make(rng), rs.WeightedMean().fit(RANKINGS)):
         found = head.log_proba(values)
         assert type(found) is type(values)
         np.testing.assert_allclose(np.asarray(found), head.log_proba(scores.values), atol=1e-5)
@@ -250,16 +250,3 @@ def test_a_damaged_file_is_named(rng, tmp_path, kind):
         path.write_bytes(DAMAGE[kind](path.read_bytes()))
     with pytest.raises(rs.RankshotError, match=r"head\.rankshot"):
         rs.load_head(path)
-
-
-# ---- Contracts for those who extend it
-
-
-def test_the_contracts_hold_for_what_is_here(rng):
-    scores = random_scores(rng)
-    fitted = rs.WeightedMean().fit(RANKINGS)
-    check_head(fitted, scores)
-    check_head(fitted.head_, scores)
-    check_head(rs.zeroshot.SeenAndNew(fitted).fit(), scores)
-    check_head(rs.zeroshot.BatchRefinement(fitted).fit(random_scores(rng, n=30)), scores)
-    check_source(rs.WordNet("path"), ["cat", "dog"], ["fox", "bus", "lion"])

@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 from scipy.special import expit, softmax
 
 import rankshot as rs
@@ -56,7 +56,7 @@ def test_a_head_alone(tmp_path):
 def test_seen_and_new_classes_alone_and_behind_a_network(tmp_path, options):
     """Groups of classes with and without examples, features, and "none of these"."""
     rng, n_labelled = np.random.default_rng(3), options.pop("labelled", 0)
-    network = write_network(tmp_path / "network.onnx", end=["Softmax"])
+    network = write_network(tmp_path / "network.onnx", end=["Softmax<axis=1>"])
     proba = softmax(rng.normal(size=(200, 3)) @ WEIGHTS, axis=1)
     features = rng.normal(size=(200, 3))
     reference = rs.Scores.from_probabilities(proba, ITEMS).with_blocks(features=features)
@@ -116,10 +116,12 @@ def test_one_vs_one_scores_are_summed_before(tmp_path):
 def test_what_the_file_says(tmp_path):
     rs.export_onnx(fitted(), tmp_path / "head.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "head.onnx"))
-    assert [(one.name, one.shape) for one in session.get_inputs()] == [("scores", ["inputs", 5])]
-    (proba, label) = session.get_outputs()
-    assert (proba.name, proba.shape[1], proba.type) == ("probabilities", 4, "tensor(float)")
-    assert (label.name, len(label.shape), label.type) == ("label", 1, "tensor(int64)")
+    ends = [*session.get_inputs(), *session.get_outputs()]
+    assert [(one.name, one.shape, one.type) for one in ends] == [
+        ("scores", ["inputs", 5], "tensor(float)"),
+        ("probabilities", ["inputs", 4], "tensor(float)"),
+        ("label", ["inputs"], "tensor(int64)"),
+    ]
     metadata = session.get_modelmeta().custom_metadata_map
     assert json.loads(metadata["classes"]) == list(TARGETS)
     assert json.loads(metadata["seen_classes"]) == list(ITEMS)
@@ -147,23 +149,16 @@ INPUTS = np.random.default_rng(2).normal(size=(7, 3)).astype(np.float32)
 
 def write_network(path, *, opset=17, end=(), names=("y",), columns=5, metadata=()):
     """Write a linear network, ``end`` of nodes and all outputs the same."""
-    last, nodes = "wide", [helper.make_node("MatMul", ["x", "w"], ["wide"])]
-    attributes = {"Softmax": {"axis": 1}, "Cast": {"to": TensorProto.FLOAT}}
-    for i, op in enumerate(end):
-        nodes.append(helper.make_node(op, [last], [f"t{i}"], **attributes.get(op, {})))
+    last, nodes = "wide", ["wide = MatMul(x, w)"]
+    for i, node in enumerate(end):
+        nodes.append(f"t{i} = {node}({last})")
         last = f"t{i}"
-    nodes += [helper.make_node("Identity", [last], [name]) for name in names]
-    graph = helper.make_graph(
-        nodes,
-        "network",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["b", 3])],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["b", columns]) for name in names],
-        [numpy_helper.from_array(np.resize(WEIGHTS, (3, columns)), "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = min(model.ir_version, 10)
-    for key, value in dict(metadata).items():
-        model.metadata_props.add(key=key, value=json.dumps(value))
+    nodes += [f"{name} = Identity({last})" for name in names]
+    outputs = ", ".join(f"float[b, {columns}] {name}" for name in names)
+    head = f'<ir_version: 10, opset_import: ["" : {opset}]> network (float[b, 3] x) => ({outputs})'
+    model = onnx.parser.parse_model(f"{head} {{{' '.join(nodes)}}}")
+    model.graph.initializer.append(numpy_helper.from_array(np.resize(WEIGHTS, (3, columns)), "w"))
+    helper.set_model_props(model, {key: json.dumps(value) for key, value in dict(metadata).items()})
     onnx.save(model, path)
     return path
 
@@ -194,7 +189,7 @@ def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
 @pytest.mark.parametrize(
     ("end", "kind"),
     [
-        (["Softmax", "Cast"], "multiclass"),
+        (["Softmax<axis=1>", "Cast<to=1>"], "multiclass"),
         (["LogSoftmax", "Exp"], "multiclass"),
         (["Sigmoid"], "one-vs-rest"),
     ],
@@ -246,17 +241,13 @@ def test_a_network_of_classical_machine_learning_alone(tmp_path):
 @pytest.mark.slow
 def test_class_names_of_the_network_are_checked(tmp_path):
     head = fitted()
-
-    def attach_named(names):
-        return attach(tmp_path, head, metadata={"names": dict(enumerate(names))})
-
-    metadata = {entry.key: entry.value for entry in onnx.load(attach_named(ITEMS)).metadata_props}
+    path = attach(tmp_path, head, metadata={"names": dict(enumerate(ITEMS))})
+    metadata = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
     assert json.loads(metadata["classes"]) == list(TARGETS)
     assert "names" not in metadata
-    with refuses("network", "e"):
-        attach_named(ITEMS[::-1])
-    with refuses("network", None):
-        attach_named(ITEMS[:4])
+    for names, value in ((ITEMS[::-1], "e"), (ITEMS[:4], None)):
+        with refuses("network", value):
+            attach(tmp_path, head, metadata={"names": dict(enumerate(names))})
 
 
 def test_a_network_that_names_a_built_in_list_of_classes(tmp_path):

@@ -190,80 +190,49 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
     assert many < few + proba.nbytes
 
 
-# -------------------------------------------------------------------- bad files
-
-
-@pytest.mark.parametrize(
-    ("content", "parameter", "value", "line"),
-    [
-        ("id,label,probability,P(a)\n", "table", ANY, None),
-        ("id,label,a\nx,a,1\n", "columns", ANY, None),
-        ("id,label,P(a)\nx,a,1\n\n,a,1\n", "'id'", ANY, 4),
-        ("id,label,P(a)\nx,b,1\n", "label", "b", 2),
-        ("id,label,P(a)\n\nx,a,2\n", "'P(a)'", 2, 3),
-    ],
-)
-def test_bad_csv_is_named_by_file_and_line(tmp_path, content, parameter, value, line):
-    path = tmp_path / "p.csv"
-    path.write_text(content)
-    with refuses(parameter, value, f"{path}:{line}" if line else str(path)):
-        read_predictions(path)
-
-
 # -------------------------------------------------------------------- true labels
 
 
-def save(path, columns):
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-        from pyarrow.parquet import write_table
-
-        write_table(pa.table(columns), path, row_group_size=2)
-    else:
-        rows = [columns, *zip(*columns.values(), strict=True)]
-        path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
-    return path
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_true_labels_in_any_order(tmp_path, rng, ending):
+def test_true_labels_in_any_order(tmp_path, rng):
     """The label of an id is its square: the truth can be told from the id alone."""
-    numbers = rng.permutation(50)
-    columns = {"more": ["?"] * 50, "label": [i**2 for i in numbers.tolist()], "id": numbers}
-    path = save(tmp_path / f"t{ending}", columns)
+    path, rows = tmp_path / "t.csv", (f"?,{i**2},{i}\n" for i in rng.permutation(50).tolist())
+    path.write_text("more,label,id\n" + "".join(rows))
     wanted = [str(i) for i in rng.choice(50, size=20)]
     assert read_truth(str(path), wanted).tolist() == [str(int(i) ** 2) for i in wanted]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_true_labels_without_ids_by_row(tmp_path, ending):
-    path = save(tmp_path / f"t{ending}", {"label": ["b", "a", "b"]})
-    assert read_truth(path, ["x", "y", "z"]).tolist() == ["b", "a", "b"]
-    (tmp_path / "t.csv").write_text("\nlabel\na\n\nb\n\n\n")
-    assert read_truth(tmp_path / "t.csv", ["x", "y"]).tolist() == ["a", "b"]
-
-
-def test_inputs_without_a_label(tmp_path):
+def test_true_labels_without_ids_and_inputs_without_a_label(tmp_path):
     path = tmp_path / "t.csv"
+    path.write_text("\nlabel\nb\n\na\n\n\n")
+    assert read_truth(path, ["x", "y"]).tolist() == ["b", "a"]
     path.write_text("id,label\nx,a\ny, \n")
     assert read_truth(path, ["z", "y", "x"], partial=True).tolist() == ["", "", "a"]
     with refuses("label", "z", str(path)):
         read_truth(path, ["z", "y"], partial=True)
 
 
+def read_two(path):
+    return read_truth(path, ["x", "y"])
+
+
 @pytest.mark.parametrize(
-    ("content", "parameter", "value", "line"),
+    ("read", "content", "parameter", "value", "line"),
     [
-        ("id,label\n", "table", ANY, None),
-        ("id,label\nz,a\nx,b\n", "label", "y", None),
-        ("id,label\nx,a\n\ny,\n", "label", ANY, 4),
-        ("label\na\nb\nc\n", "labels", 3, None),
-        ("id,label\nx,a\ny,b\nx,a\n", "id", "x", 4),
-        ("id,label,id\nx,a,x\n", "column", "id", None),
+        (read_predictions, "id,label,probability,P(a)\n", "table", ANY, None),
+        (read_predictions, "id,label,a\nx,a,1\n", "columns", ANY, None),
+        (read_predictions, "id,label,P(a)\nx,a,1\n\n,a,1\n", "'id'", ANY, 4),
+        (read_predictions, "id,label,P(a)\nx,b,1\n", "label", "b", 2),
+        (read_predictions, "id,label,P(a)\n\nx,a,2\n", "'P(a)'", 2, 3),
+        (read_two, "id,label\n", "table", ANY, None),
+        (read_two, "id,label\nz,a\nx,b\n", "label", "y", None),
+        (read_two, "id,label\nx,a\n\ny,\n", "label", ANY, 4),
+        (read_two, "label\na\nb\nc\n", "labels", 3, None),
+        (read_two, "id,label\nx,a\ny,b\nx,a\n", "id", "x", 4),
+        (read_two, "id,label,id\nx,a,x\n", "column", "id", None),
     ],
 )
-def test_bad_true_labels_are_named_by_file_and_line(tmp_path, content, parameter, value, line):
-    path = tmp_path / "t.csv"
+def test_bad_files_are_named_by_file_and_line(tmp_path, read, content, parameter, value, line):
+    path = tmp_path / "p.csv"
     path.write_text(content)
     with refuses(parameter, value, f"{path}:{line}" if line else str(path)):
-        read_truth(path, ["x", "y"])
+        read(path)

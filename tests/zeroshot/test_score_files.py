@@ -88,7 +88,7 @@ def test_score_types(tmp_path, ending):
         path = save(tmp_path / f"s{ending}", table, "abc"[: table.shape[1]])
         assert open_scores(path).guess_type() == found
     with refuses("score_type", "one-vs-one", str(path)):
-        open_scores(path, score_type="one-vs-one").read()
+        open_scores(path, score_type="one-vs-one")
     with refuses("scores", where=str(path)):
         open_scores(save(path, 100 * P, "abc"), score_type="auto").read()
 
@@ -105,7 +105,7 @@ def test_pairs_of_classes_are_kept_in_parquet(tmp_path, rng):
         assert (found.items, found.kind) == (scores.items, "one-vs-one")
         np.testing.assert_array_equal(found.pairs, scores.pairs)
     with refuses("score_type", "one-vs-rest-logits", str(path)):
-        open_scores(path, score_type="one-vs-rest-logits").read()
+        open_scores(path, score_type="one-vs-rest-logits")
     with refuses("path", where=str(tmp_path / "pairs.csv")):
         write_score_table(tmp_path / "pairs.csv", scores.items, [], "one-vs-one")
 

@@ -47,7 +47,7 @@ from rankshot.zeroshot.remarks import (
 )
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings
-from rankshot.zeroshot.tables import AUTO, open_predictions, read_scores
+from rankshot.zeroshot.tables import AUTO, as_labels, open_predictions, read_scores
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 Labels = NDArray[np.str_]
@@ -488,11 +488,7 @@ class Reader:
         table, labels = given if is_pair else (given, None)
         found = self.read(table)
         if labels is not None:
-            names = np.asarray(labels).astype(str)
-            if names.shape != (len(found.ids),):
-                rule = f"must be one label for each of {format_count(len(found.ids), 'input')}"
-                raise InputError(what, names.shape, rule)
-            return replace(found, labels=names)
+            return replace(found, labels=as_labels(labels, len(found.ids), what))
         if found.labels is None:
             return found
         # Rows of a table may lack a label.

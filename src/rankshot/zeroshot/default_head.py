@@ -237,17 +237,12 @@ def fit_linear_part(
     w, ranks = center_weights(weights), rank_weights(weights)
     if baseline is None:
         return LinearPart(w, ranks, np.zeros(len(w)))
-    a = discriminate(w, baseline)
+    C, R = w.shape[1], baseline.correlations
+    a = np.linalg.solve(R + UNCERTAINTY * C * np.eye(C), w.T).T
+    variance = ((a @ R) * a).sum(axis=1, keepdims=True)
+    a /= np.sqrt(np.where(variance > ROUNDING, variance, np.inf))
     offsets = share * (a @ baseline.mean) + (1 - share) * (w @ baseline.excess)
     return LinearPart((1 - share) * w + share * a, ranks, -offsets - ranks @ baseline.bonus)
-
-
-def discriminate(w: Floats, baseline: Baseline) -> Floats:
-    """Return w (R + u C I)⁻¹, each row scaled to variance 1 over the reference."""
-    C = w.shape[1]
-    a = np.linalg.solve(baseline.correlations + UNCERTAINTY * C * np.eye(C), w.T).T
-    variance = ((a @ baseline.correlations) * a).sum(axis=1, keepdims=True)
-    return np.asarray(a / np.sqrt(np.where(variance > ROUNDING, variance, np.inf)))
 
 
 def choose_share(f: Floats, bonus: Floats, weights: Floats, baseline: Baseline) -> float:

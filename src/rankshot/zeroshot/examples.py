@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import InputError, suggest_name
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.tables import as_scores, read_labelled
+from rankshot.zeroshot.tables import as_labels, as_scores, read_labelled
 
 
 def as_examples(
@@ -26,11 +26,9 @@ def as_examples(
     if names is None:
         raise InputError("examples", examples, "must be a pair: scores, and the class of each row")
     table = as_scores(scores, items)
-    labels = np.asarray(names).astype(str)
-    if labels.shape != (len(table),) or len(table) == 0:
-        raise InputError(
-            "examples", labels.shape, f"must have one label for each of {len(table)} rows"
-        )
+    labels = as_labels(names, len(table), "examples")
+    if not labels.size:
+        raise InputError("examples", labels.shape, "must have an input")
     for name in sorted(set(labels.tolist())):
         require_example_label(name, items, ranked)
     return table, labels

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import InputError
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders, as_rankings, only_new
@@ -22,7 +21,7 @@ from rankshot.zeroshot.rehearsal import Grid, rehearse
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 from rankshot.zeroshot.settings import Settings
-from rankshot.zeroshot.tables import as_scores, read_labelled
+from rankshot.zeroshot.tables import as_labels, as_scores, read_labelled
 from rankshot.zeroshot.weighted_mean import LEAST_INPUTS, Examples, Labelled, WeightedMean
 
 Labels = NDArray[np.str_]
@@ -177,11 +176,3 @@ class Knowledge:
             than 10.
         """
         return rehearse(self.rankings, self.reference, settings, self.batch, grid, n_folds)
-
-
-def as_labels(labels: ArrayLike, n: int) -> Labels:
-    """The classes of n inputs, as text."""
-    names = np.asarray(labels).astype(str)
-    if names.shape != (n,):
-        raise InputError("labels", names.shape, f"must be one for each of {n} inputs")
-    return names

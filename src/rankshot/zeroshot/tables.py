@@ -361,6 +361,14 @@ def read_labelled(given: Any) -> tuple[Any, Any]:
     return table, labels
 
 
+def as_labels(labels: ArrayLike, n: int, parameter: str = "labels") -> NDArray[np.str_]:
+    """The classes of n inputs, as text."""
+    names = np.asarray(labels).astype(str)
+    if names.shape != (n,):
+        raise InputError(parameter, names.shape, f"must be one label for each of {n} inputs")
+    return names
+
+
 # -------------------------------------------------------------------- writing
 
 
@@ -423,6 +431,9 @@ class Predictions:
     labels: NDArray[np.object_]
     targets: tuple[str, ...]
     proba: NDArray[np.floating]
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 @contextmanager
