@@ -10,7 +10,6 @@ from asgi_client import begin, dump, finish, form_of, open_survey, says
 from rankshot_survey.export import payment_records
 from rankshot_survey.overview import read_overview
 from rankshot_survey.store.people import release, set_state
-from rankshot_survey.study import PLATFORM_IDS
 from refusals import ANY, refuses
 from small_studies import small_study
 
@@ -82,24 +81,6 @@ def test_who_finds_no_question_returns_to_prolific(tmp_path):
         assert len(people(database)) == 1
 
 
-NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 4}
-IDS = "PROLIFIC_PID={0:024x}&STUDY_ID={1:024x}&SESSION_ID={2:024x}"
-
-
-def test_invented_ids_of_prolific_count_for_the_address(tmp_path, caplog):
-    with open_survey(small_study(**NETWORK), tmp_path) as (client, database):
-        for number in range(4):
-            begin(client, IDS.format(number, 7, 100 + number))
-        form = form_of(client.get(f"/?{IDS.format(5, 7, 105)}").text)
-        reply = client.post(form.action, form.fields)
-        assert reply.status == 429
-        assert f'href="{FULL}">Return to Prolific<' in reply.text
-        # Who has started may come again.
-        begin(client, IDS.format(3, 7, 103))
-        assert len(people(database)) == 4
-    assert "one address has reached 4 starts per hour" in caplog.text
-
-
 # ---- Nothing answered
 
 
@@ -141,16 +122,6 @@ def test_withdrawal_is_asked_for_and_deletes_at_once(opened):
     # Once more changes nothing.
     assert client.post(asked.action, asked.fields).status == 303
     assert client.get(f"/p/{'0' * 48}/withdraw").status == 404
-
-
-def test_somebody_who_has_finished_may_withdraw(opened):
-    client, database = opened
-    home = begin(client, ANN)
-    finish(client, home)
-    asked = form_of(client.get(f"{home}/withdraw").text)
-    assert client.post(asked.action, asked.fields).status == 303
-    assert client.get(home).status == 410
-    assert dump(database)["assignment"] == []
 
 
 # ---- An id is not a secret
@@ -300,18 +271,6 @@ def test_who_has_no_id_is_told_its_name(tmp_path):
         page = client.get("/?participant=x").text
         assert says(page, "refused.no_id", name="survey_code")
         assert client.get("/?survey_code=a%20b").status == 400
-
-
-@pytest.mark.parametrize("platform", sorted(PLATFORM_IDS.keys() - {"none", "other"}))
-def test_every_platform_has_its_ids(tmp_path, platform):
-    names = PLATFORM_IDS[platform]
-    study = small_study(platform=platform)
-    with open_survey(study, tmp_path) as (client, database):
-        begin(client, "&".join(f"{name}=value{i}" for i, name in enumerate(names)))
-        view = read_overview(study, database, 0.0)
-    (person,) = view.people.values()
-    stored = (person.row.platform_id, person.row.platform_study, person.row.platform_session)
-    assert stored[: len(names)] == tuple(f"value{i}" for i in range(len(names)))
 
 
 @pytest.mark.parametrize(

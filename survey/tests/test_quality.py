@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
-from math import log, prod
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +39,7 @@ def test_half_of_the_answers_faster_than_the_rule_are_fast():
     fast = [answer("x", question, "ab", seconds=2.99) for question in (OWL, ELK)]
     assert names([*slow, fast[0]], "x") == []
     flag = the_flag([*slow, *fast], "x", "fast")
-    assert (flag.text, flag.value) == ("2 of 4 answers within 3 seconds", 0.5)
+    assert flag.value == 0.5
     assert names([*slow, *fast], "x", replace(RULES, seconds=1.5)) == []
 
 
@@ -48,15 +48,13 @@ def test_many_items_take_longer_to_read():
     order = many.items[:3]
     for seconds, found in ((11.9, ["fast"]), (12.0, [])):
         assert names([answer("x", many, order, seconds=seconds)], "x") == found
-    flag = the_flag([answer("x", many, order, seconds=5.0)], "x", "fast")
-    assert flag.text == "1 of 1 answers within 12 seconds"
 
 
 def test_more_than_half_skipped():
     said = [answer("x", CAT, "ab"), answer("x", DOG, "")]
     assert names(said, "x") == []
     flag = the_flag([*said, answer("x", OWL, "", repeat=True)], "x", "skips")
-    assert (flag.text, flag.value) == ("2 of 3 questions skipped", pytest.approx(2 / 3))
+    assert flag.value == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +77,10 @@ def test_repeats_are_compared_with_the_first_answer_to_the_same_question():
     turned = 3 + 9
     flag = the_flag([*others, *again, *said], "x", "repeats")
     assert flag.value == pytest.approx(turned / 15)
-    assert flag.text == "the repeated answer at a distance of 0.80 from the first (at random: 0.50)"
     same = answer("x", DOG, "fedcba", repeat=True)
     assert names([*said, *again, same], "x") == []
     flag = the_flag([*said, *again, same], "x", "repeats", replace(RULES, repeat_distance=0.39))
     assert flag.value == pytest.approx(0.4)
-    assert flag.text.startswith("2 repeated answers at a distance of 0.40")
     # The rule names the largest distance that is allowed.
     at_most = replace(RULES, repeat_distance=flag.value)
     assert names([*said, *again, same], "x", at_most) == []
@@ -146,31 +142,6 @@ def test_raters_who_differ_once_are_not_identical():
     assert find_identical_raters([*said, differs, *twin[1:]]) == {}
     # A question that only one of them has answered says nothing.
     assert set(find_identical_raters([*said, *twin[1:]])) == {"x", "y"}
-
-
-def test_the_chance_of_a_twin_is_that_of_shuffling_the_others(rng):
-    """Deal the answers of all but x anew to y and the others: how often is y then x's twin?"""
-    asked = (CAT, DOG, OWL)
-    given = {"cat": ["abc", "abc", "bac"], "dog": ["abc", "abc", "abc", "cab"]}
-    given["owl"] = ["abc", "bca", "abc", "cba"]
-    hits = 0
-    for _ in range(4000):
-        dealt = [rng.permutation(given[question.target])[0] for question in asked]
-        hits += dealt == ["abc", "abc", "abc"]
-    said = [answer("x", question, "abc") for question in asked]
-    for question in asked:
-        raters = ["y", *(f"{question.target} {i}" for i in range(3))]
-        pairs = zip(raters, given[question.target], strict=False)
-        said += [answer(rater, question, order) for rater, order in pairs]
-    chance = 2 / 3 * 3 / 4 * 2 / 4
-    assert hits / 4000 == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 4000))
-    assert find_identical_raters(said) == {}
-    # The same, where the rule is lax enough to show it: only y shares three questions with x.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankshot_survey.quality.MOST_CHANCE", 1.0)
-        (twin,) = find_identical_raters(said)["x"]
-    assert (twin.rater, twin.n_shared, twin.n_places) == ("y", 3, 9)
-    assert log(twin.chance) == pytest.approx(log(chance))
 
 
 # -------------------------------------------------------------------- on simulated people

@@ -1,5 +1,7 @@
 """How many items a study may ask for: any, all or some of them."""
 
+from contextlib import closing
+
 import pytest
 
 from asgi_client import begin, open_survey
@@ -11,39 +13,25 @@ from small_studies import Visitors, small_study
 
 ITEMS = ("bus", "cup", "fox", "leopard", "tram")
 CAT, DOG = Question("cat", ITEMS), Question("dog", ITEMS)
-GOLD = Question("wolf", ITEMS, ("fox", "leopard"))
 
 
 def study_of(**changes):
     return small_study(items=ITEMS, questions=(CAT, DOG), **changes)
 
 
-@pytest.fixture
-def visit(tmp_path):
-    """Return a function that opens a study for people without a server."""
-    opened = []
-
-    def start(study):
-        opened.append(Database(tmp_path / f"{len(opened)}.sqlite", create=True))
-        return Visitors(study, opened[-1])
-
-    yield start
-    for database in opened:
-        database.close()
-
-
 @pytest.mark.parametrize(("rank", "n"), [("all", 5), (3, 3)])
-def test_as_many_items_are_ranked_as_the_study_says(visit, rank, n):
-    people = visit(study_of(rank=rank))
-    rater = people.start("a")
-    asked = people.visits.current_question(rater)
-    for some in {1, 2, 3, 4, 5} - {n}:
-        with pytest.raises(ParticipantError) as caught:
-            people.submit(rater, asked, asked.shown[:some])
-        assert (caught.value.key, caught.value.fields["n"]) == ("question.exactly", some)
-    people.submit(rater, asked, asked.shown[:n])
-    people.answer(rater, rank=lambda _question, _shown: [])
-    assert sorted(len(answer.order) for answer in people.view().answers) == [0, n]
+def test_as_many_items_are_ranked_as_the_study_says(tmp_path, rank, n):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        people = Visitors(study_of(rank=rank), database)
+        rater = people.start("a")
+        asked = people.visits.current_question(rater)
+        for some in {1, 2, 3, 4, 5} - {n}:
+            with pytest.raises(ParticipantError) as caught:
+                people.submit(rater, asked, asked.shown[:some])
+            assert (caught.value.key, caught.value.fields["n"]) == ("question.exactly", some)
+        people.submit(rater, asked, asked.shown[:n])
+        people.answer(rater, rank=lambda _question, _shown: [])
+        assert sorted(len(answer.order) for answer in people.view().answers) == [0, n]
 
 
 def test_a_study_cannot_ask_for_more_items_than_a_question_shows():

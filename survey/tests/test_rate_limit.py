@@ -18,7 +18,7 @@ def start(client, name):
 
 
 def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_path, caplog):
-    study = small_study(starts_per_hour=2)
+    study = small_study(starts_per_hour=2, full_url="https://example.org/full?a=1&b=2")
     with open_survey(study, tmp_path, requests=600) as (client, database):
         assert [start(client, name).status for name in ("ann", "bob", "bob")] == [303] * 3
         before = dump(database)
@@ -29,6 +29,7 @@ def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_pat
     assert {reply.status for reply in refused} == {429}
     assert 1700 <= int(refused[0]["retry-after"]) <= 1800
     assert "try again later (after 30 min)" in refused[0].text
+    assert 'href="https://example.org/full?a=1&amp;b=2"' in refused[0].text
     warning = caplog.records[0]
     assert warning.getMessage().startswith("one address has reached 2 starts per hour: raise")
     assert "192.0.2" not in warning.getMessage()

@@ -104,17 +104,6 @@ def test_files_are_downloaded_and_say_who_is_paid(page):
     assert decisions == {ann: "look at", bob: "reject", cem: "wait"}
 
 
-def test_hostile_answers_are_text_in_every_place(page):
-    ann = page.take_part("ann")
-    exclude(page.database, [ann], f"@{HOSTILE}")
-    assert "<img" not in page.text()
-    text = page.client.get("/researcher/files/participants.csv").body.decode("utf-8-sig")
-    (row,) = csv.DictReader(io.StringIO(text, newline=""))
-    assert row["excluded_why"] == f"'@{HOSTILE}"
-    text = page.client.get("/researcher/files/payments.csv").text[1:]
-    assert next(csv.DictReader(io.StringIO(text)))["reason"] == f"'@{HOSTILE}"
-
-
 # ---- Login
 
 LOCKED = "/researcher/files/answers.csv"

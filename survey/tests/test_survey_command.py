@@ -78,17 +78,6 @@ def test_ordinary_items_are_one_question_without_a_target(folder):
     assert rs.kemeny(exported).order == tuple(snacks)
 
 
-def test_more_items_than_a_question_shows_are_several_questions(folder):
-    words = f"new {folder}/study.toml --items {folder}/seen.txt --prompt Best? --show 4"
-    assert run_command(words).status == 0
-    study = read_study(folder / "study.toml")
-    (question,) = study.questions
-    assert (question.target, question.items, question.show) == ("all items", tuple(SEEN), 4)
-    assert (study.unshown, study.questions_per_participant) == ("unknown", question.n_parts)
-    take_part(folder, 3, lambda _person, _question, shown: sorted(shown, key=SEEN.index))
-    assert " > ".join(SEEN[:3]) in run_command(f"status {folder}/study.toml").out
-
-
 def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     path = write_study(folder)
     rng = np.random.default_rng(2)

@@ -43,11 +43,6 @@ def test_both_distributions_have_one_version():
     assert read(root / "pyproject.toml") == read(root / "survey" / "pyproject.toml")
 
 
-def test_a_file_has_at_most_600_lines():
-    lengths = {path.name: len(path.read_text().splitlines()) for path in OWN.rglob("*.py")}
-    assert {name: n for name, n in lengths.items() if n > 600} == {}
-
-
 def test_help_loads_nothing_heavy():
     code = (
         "import atexit, sys; from rankshot_survey.cli import main; "

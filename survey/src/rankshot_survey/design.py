@@ -130,10 +130,9 @@ def select_nearest_items(
     for target in targets:
         these = counted[counted.targets == target]
         if len(these) == 0:
-            hint = suggest_name(target, counted.target_names)
-            raise InputError(
-                "rankings", target, "is a target without a ranking", hint=hint.strip(" ()")
-            )
+            rule = "is a target without a ranking"
+            hint = suggest_name(target, counted.target_names).strip(" ()")
+            raise InputError("rankings", target, rule, hint=hint)
         compared = set(counted.items)
         if these.is_subset.all():
             compared = {counted.items[i] for i in these.codes}

@@ -11,10 +11,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from rankshot.core.errors import InputError, RankshotError
-from rankshot_survey.study import DEFAULT_PROMPT, Study, Translation
+from rankshot_survey.study import DEFAULT_PROMPT, TAGS, Study, Translation
 
-# The languages of the fixed texts.
-TAGS = ("ar", "de", "en", "es")
 ENGLISH = "en"
 
 
@@ -68,10 +66,6 @@ class Languages:
     """The languages of a study: the catalogues that are offered, and the default one."""
 
     def __init__(self, study: Study) -> None:
-        for tag in study.languages:
-            if tag not in TAGS:
-                rule = f"is not one of the languages {', '.join(TAGS)}"
-                raise InputError("language.offered", tag, rule)
         self.offered = {tag: load_catalogue(tag) for tag in study.languages or TAGS}
         for tag in study.translations:
             if not any(match_language(other, [tag]) for other in self.offered):

@@ -35,6 +35,8 @@ PLATFORM_IDS: dict[str, tuple[str, ...]] = {
     "mturk": ("workerId", "hitId", "assignmentId"),
     "other": (),
 }
+# The languages of the fixed texts.
+TAGS = ("ar", "de", "en", "es")
 # The most items on a page.
 MOST_ITEMS = 50
 # The most items from which those of a page are drawn.
@@ -511,6 +513,7 @@ class Study:
         names = {name for _, _, q in self._places() for name in (q.target, *q.items)} | {
             *self.items
         }
+        _require_known("languages", self.languages, TAGS, f"one of {', '.join(TAGS)}")
         images = [image.name for image in self.images]
         double = next((name for name in images if images.count(name) > 1), None)
         _require(double is None, "images", double, "is a name that two of them have")

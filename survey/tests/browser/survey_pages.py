@@ -157,33 +157,18 @@ def middle(locator):
 
 def swipe(page, source, by):
     """Move a finger up or down, from the middle of a locator."""
-    touch = fingers(page)
-    start = finger(source)
-    touch("touchStart", start)
-    for step in range(1, 11):
-        touch("touchMove", {**start, "y": start["y"] + by * step / 10})
-    touch("touchEnd")
+    devtools, box = page.context.new_cdp_session(page), source.bounding_box()
+    x, y = box["x"] + box["width"] / 2, middle(source)
+    kinds = ["touchStart", *["touchMove"] * 10]
+    for step, kind in enumerate(kinds):
+        point = {"x": x, "y": y + by * step / 10, "id": 0}
+        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+    devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-def finger(on, number=0):
-    """Return a finger on the middle of a locator."""
-    box = on.bounding_box()
-    return {"x": box["x"] + box["width"] / 2, "y": middle(on), "id": number}
-
-
-def fingers(page):
-    """Return a function that says what fingers do: where they are, or which one goes."""
-    devtools = page.context.new_cdp_session(page)
-
-    def touch(kind, *points):
-        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
-
-    return touch
-
-
-def tab_to(page, name, key="Tab"):
+def tab_to(page, name):
     seen = []
     while focus_name(page) != name:
         assert len(seen) < 80, f"{name!r} is not reached, only {seen}"
-        page.keyboard.press(key)
+        page.keyboard.press("Tab")
         seen.append(focus_name(page))

@@ -1,4 +1,4 @@
-"""What a phone shows of a question, with a long prompt, in every language, with images."""
+"""What a phone shows of a question, with a long prompt, also from right to left, with images."""
 
 from contextlib import ExitStack
 from functools import cache
@@ -16,8 +16,6 @@ NAMES = {
     "German shepherd,spider monkey,chimpanzee",
     "de": "Schneeleopard,Schwertwal,Grizzlybär,Rotfuchs,Flusspferd,Sibirischer Tiger,Kaninchen,"
     "Deutscher Schäferhund,Klammeraffe,Schimpanse",
-    "es": "leopardo de las nieves,orca,oso pardo,zorro rojo,hipopótamo,tigre siberiano,conejo,"
-    "pastor alemán,mono araña,chimpancé",
     "ar": "نمر الثلوج,الحوت القاتل,الدب الرمادي,الثعلب الأحمر,فرس النهر,النمر السيبيري,أرنب,"
     "الراعي الألماني,القرد العنكبوتي,شمبانزي",
 }
@@ -27,12 +25,10 @@ PROMPTS = {
     "what they look like: which of these are in your own opinion most like a {target}?",
     "de": "Denken Sie daran, wo diese Tiere leben, was sie fressen und wie sie sich bewegen, nicht "
     "nur an ihr Aussehen: Welche davon sind wohl einer {target} am ähnlichsten?",
-    "es": "Piense en dónde viven estos animales, qué comen y cómo se mueven, y no solo en el "
-    "aspecto que tienen: ¿cuáles de ellos se parecen más, en su opinión, a: {target}?",
     "ar": "فكر في المكان الذي تعيش فيه هذه الحيوانات وفي ما تأكله وفي الطريقة التي تتحرك بها وليس "
     "فقط في شكلها الخارجي: أي من هذه الحيوانات أكثر شبهاً برأيك بالحيوان: {target}؟",
 }
-TARGETS = {"en": "cat", "de": "Katze", "es": "gato", "ar": "قطة"}
+TARGETS = {"en": "cat", "de": "Katze", "ar": "قطة"}
 # A phone of 360 x 640, also without what the bars of its browser take, and a larger one.
 SIZES = ((360, 640), (360, 560), (390, 664))
 # The items of the pool of which all corners can be tapped, and those of which the middle can.

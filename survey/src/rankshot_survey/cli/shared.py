@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -43,11 +44,9 @@ def confirm(question: str, *, yes: bool) -> None:
     """Ask whether something is meant that cannot be undone; end the command if it is not."""
     if yes:
         return
-    try:
-        answer = input(f"{question} [y/N] ")
-    except EOFError:
-        answer = ""
-    if answer.strip().casefold() not in ("y", "yes"):
+    say(f"{question} [y/N]")
+    # Without a terminal, nobody answers.
+    if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
         say("Nothing was changed.")
         raise SystemExit(1)
 

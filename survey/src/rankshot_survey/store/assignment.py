@@ -188,7 +188,7 @@ def count_answers(
 ) -> dict[str, Load]:
     """Count the answers of each question, without skips, repeats and who is excluded.
 
-    An assigned question is in progress while its participant is expected (`_expected_until`).
+    An assigned question is in progress while its participant is expected (`_is_expected`).
     After that, others may get the question. Pilot participants are counted, or all others.
     """
     counts = (
@@ -207,7 +207,8 @@ def count_answers(
 
 def _is_expected(study: Study, now: float) -> ColumnElement[bool]:
     """Return whether a question is still to be answered, by somebody who is active."""
-    return and_(ASSIGNMENT.c.answered_at.is_(None), _expected_until(study) >= now)
+    last_seen = now - 60 * study.return_after_minutes
+    return ASSIGNMENT.c.answered_at.is_(None) & (PARTICIPANT.c.seen_at >= last_seen)
 
 
 def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
@@ -223,11 +224,6 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
         for key, load in loads.items()
         if load.given < study.answers_per_question and sum(load) < most
     }
-
-
-def _expected_until(study: Study) -> ColumnElement[float]:
-    """Return until when a participant keeps the open questions."""
-    return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes
 
 
 def question_from_row(row: Row[Any]) -> Question:

@@ -335,9 +335,8 @@ def _create_postgresql_engine(url: str) -> sa.Engine:
     except ArgumentError:
         parsed = None
     if parsed is None or not parsed.drivername.startswith("postgresql"):
-        raise InputError(
-            "database", NO_VALUE, "must be an SQLite file or a postgresql://user@host/name URL"
-        )
+        rule = "must be an SQLite file or a postgresql://user@host/name URL"
+        raise InputError("database", NO_VALUE, rule)
     address = parsed.set(drivername="postgresql+psycopg")
     try:
         return sa.create_engine(address, **_POOL, pool_pre_ping=True, hide_parameters=True)
@@ -372,18 +371,14 @@ def backup_database(database: Path | str, target: Path) -> None:
     ...     backup_database(study, Path(folder, "backup.sqlite"))
     """
     if isinstance(database, str):
-        raise InputError(
-            "database",
-            NO_VALUE,
-            "is in PostgreSQL, which has its own program for backups",
-            hint="run pg_dump --format=custom --file=FILE URL",
-        )
+        rule = "is in PostgreSQL, which has its own program for backups"
+        hint = "run pg_dump --format=custom --file=FILE URL"
+        raise InputError("database", NO_VALUE, rule, hint=hint)
     # It names what cannot be read.
     Database(database, read_only=True).close()
     if target.exists():
-        raise InputError(
-            "output", str(target), "exists already", hint="a backup never overwrites a file"
-        )
+        hint = "a backup never overwrites a file"
+        raise InputError("output", str(target), "exists already", hint=hint)
     with (
         name_failures(database, "cannot be copied"),
         closing(_open_to_read(database)) as source,

@@ -13,8 +13,6 @@ LINK_DIGITS = 48
 TOKEN_DIGITS = 32
 # The time at the beginning of a timed token, in milliseconds.
 STAMP_DIGITS = 12
-# A nonce is a random number and its token, each of half this length.
-NONCE_DIGITS = 64
 
 
 class Identity:
@@ -53,7 +51,8 @@ class Identity:
 
     def nonce(self, purpose: str) -> str:
         """Return a new token for one copy of a form, for this purpose only."""
-        fresh = secrets.token_hex((NONCE_DIGITS - TOKEN_DIGITS) // 2)
+        # The token has as many digits as the random number before it.
+        fresh = secrets.token_hex(TOKEN_DIGITS // 2)
         return fresh + self.form_token(purpose, fresh)
 
     def is_nonce(self, nonce: str, purpose: str) -> bool:

@@ -116,12 +116,11 @@ class StoppedError(Exception):
     has_started: bool = False
 
 
+@dataclass(eq=False)
 class AlreadyAnsweredError(Exception):
     """A second, different answer to a question; ``order`` is the first one, which is kept."""
 
-    def __init__(self, order: NamedOrder) -> None:
-        super().__init__("this question has an answer")
-        self.order = order
+    order: NamedOrder
 
 
 class Participation:

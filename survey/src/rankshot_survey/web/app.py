@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from math import ceil
 
 from fastapi import FastAPI, Request
@@ -88,7 +87,23 @@ def _add_readiness(app: FastAPI, database: Database) -> None:
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     """Answer the errors of a survey with a page that a person can read."""
-    app.exception_handler(StoppedError)(partial(_show_stopped, study, pages))
+
+    @app.exception_handler(StoppedError)
+    def show_stopped(request: Request, error: StoppedError) -> HTMLResponse:
+        if error.reason == "full":
+            # By then, those who are expected have answered or left.
+            minutes = ceil(study.return_after_minutes)
+            page = pages.render("full.html", 503, reader=request, minutes=minutes)
+            page.headers["retry-after"] = str(60 * minutes)
+            return page
+        if error.reason in ("withdrawn", "excluded"):
+            link = study.refusal_url or study.full_url
+        else:
+            # Who has started a paused study may go on later, and gets no code that ends it.
+            link = None if error.has_started else study.full_url or study.refusal_url
+        status = {"paused": 503, "elsewhere": 409}.get(error.reason, 410)
+        link = pages.way_back(request, link)
+        return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)
 
     @app.exception_handler(NotAssignedError)
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
@@ -101,23 +116,3 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
         reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
         LOGGER.error("the database does not work: %s", reason)
         return pages.refuse(request, RefusedError(503, "outage", headers={"retry-after": "60"}))
-
-
-def _show_stopped(
-    study: Study, pages: Pages, request: Request, error: StoppedError
-) -> HTMLResponse:
-    """Say why somebody cannot start or go on, with the way back to the platform."""
-    if error.reason == "full":
-        # By then, those who are expected have answered or left.
-        minutes = ceil(study.return_after_minutes)
-        page = pages.render("full.html", 503, reader=request, minutes=minutes)
-        page.headers["retry-after"] = str(60 * minutes)
-        return page
-    if error.reason in ("withdrawn", "excluded"):
-        link = study.refusal_url or study.full_url
-    else:
-        # Who has started a paused study may go on later, and gets no code that ends it.
-        link = None if error.has_started else study.full_url or study.refusal_url
-    status = {"paused": 503, "elsewhere": 409}.get(error.reason, 410)
-    link = pages.way_back(request, link)
-    return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from jinja2.utils import htmlsafe_json_dumps
@@ -30,11 +30,6 @@ from rankshot_survey.languages import (
 )
 from rankshot_survey.store.participation import Participation
 from rankshot_survey.study import ItemImage, Study
-
-if TYPE_CHECKING:
-    from markdown_it.renderer import RendererHTML
-    from markdown_it.token import Token
-    from markdown_it.utils import EnvType, OptionsDict
 
 # The refusals after which the same request may succeed.
 TEMPORARY = ("outage", "failed")
@@ -222,11 +217,9 @@ class SafeMarkdown(MarkdownIt):
         return url.lower().startswith(("https://", "mailto:"))
 
 
-def _open_link(
-    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
-) -> str:
+def _open_link(renderer: Any, tokens: Sequence[Any], index: int, *options: Any) -> Any:
     tokens[index].attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
-    return renderer.renderToken(tokens, index, options, env)
+    return renderer.renderToken(tokens, index, *options)
 
 
 _MARKDOWN = SafeMarkdown()

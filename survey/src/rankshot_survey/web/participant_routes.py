@@ -9,7 +9,7 @@ from math import ceil
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from fastapi import APIRouter, Depends, Form, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -17,13 +17,7 @@ from rankshot.core.errors import short_repr
 from rankshot.web.guards import RateLimit, RefusedError, Sent, find_address, set_cookie
 from rankshot_survey.languages import ParticipantError
 from rankshot_survey.store.database import ID_COLUMNS, LOGGER, Database, participant_name
-from rankshot_survey.store.identity import (
-    LINK_DIGITS,
-    NONCE_DIGITS,
-    STAMP_DIGITS,
-    TOKEN_DIGITS,
-    Identity,
-)
+from rankshot_survey.store.identity import Identity
 from rankshot_survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
@@ -45,34 +39,20 @@ _ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
-TimedToken = Annotated[
-    str, StringConstraints(pattern=f"^[0-9a-f]{{{STAMP_DIGITS + TOKEN_DIGITS}}}$")
-]
-FormNonce = Annotated[str, StringConstraints(pattern=f"^[0-9a-f]{{{NONCE_DIGITS}}}$")]
 
 
-class Arrival(BaseModel):
-    """What the address of a visit says, and the form that starts repeats: ids by their names."""
+class StartForm(BaseModel):
+    """What the consent page sends: the ids that its address had, and the language."""
 
     model_config = ConfigDict(extra="allow")
-
-    def find_ids(self, study: Study) -> dict[str, str]:
-        """Return the ids that the study asks for."""
-        sent = self.model_extra or {}
-        return {name: sent[name] for name in study.id_names if sent.get(name)}
-
-
-class StartForm(Arrival):
-    """What the consent page sends: what its address said, and the language."""
-
-    form: FormNonce
+    form: str
     language: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
 class AnswerForm(Sent):
     """What a question's page sends: one place per item, in the order of the screen."""
 
-    form: TimedToken
+    form: str
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
     skip: Literal["yes", ""] = ""
 
@@ -89,9 +69,7 @@ class Visit(NamedTuple):
         return RedirectResponse(self.home, 303)
 
 
-async def find_visit(
-    request: Request, link: Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
-) -> Visit:
+async def find_visit(request: Request, link: str) -> Visit:
     """Return the visit of a link; pages for this request are in the language of its owner."""
     identity: Identity = request.app.state.identity
     rater = identity.verify_link(link)
@@ -154,17 +132,17 @@ class ParticipantRoutes:
 
     # ---- Start
 
-    def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
+    def consent(self, request: Request) -> Response:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
         if len(request.query_params) < len(request.query_params.multi_items()):
             raise RefusedError(422, "repeated")
-        name = self._read_name(request, arrival)
+        name = self._read_name(request, request.query_params)
         person = name and self._participation.find_own(name, "", self._find_owned(request))
         if person and person.finished_at is not None:
             return RedirectResponse(f"/p/{self._identity.link(person.rater)}", 303)
         pilot = bool(person.pilot) if person else self._participation.require_place()
         language = self._pages.texts(request).tag
-        arrived = arrival.find_ids(self._study)
+        arrived = request.state.ids
         return self._pages.render(
             "consent.html",
             reader=request,
@@ -178,9 +156,9 @@ class ParticipantRoutes:
             ],
         )
 
-    def declined(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
+    def declined(self, request: Request) -> Response:
         """Say good-bye to somebody who does not agree. Nothing is stored."""
-        arrived = request.state.ids = arrival.find_ids(self._study)
+        arrived = request.state.ids = self._find_ids(request.query_params)
         query = _make_query(arrived, self._pages.texts(request).tag)
         return self._pages.render("declined.html", reader=request, query=query)
 
@@ -188,9 +166,10 @@ class ParticipantRoutes:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "form")
-        if not (form.model_extra or {}).keys() <= {*self._study.id_names}:
+        sent = form.model_extra or {}
+        if not sent.keys() <= {*self._study.id_names}:
             raise RefusedError(422, "malformed")
-        own_name = self._read_name(request, form)
+        own_name = self._read_name(request, sent)
         # Without an id, each copy of the consent page is one participant.
         name = own_name or f"{self._study.platform}:anonymous:{form.form}"
         language = form.language if form.language in self._pages.languages.offered else None
@@ -200,7 +179,7 @@ class ParticipantRoutes:
             self._require_pace(request)
         # Without a platform, an id is only hashed. What an address does not say does not erase what
         # an earlier one said.
-        ids, names = form.find_ids(self._study), zip(ID_COLUMNS, self._study.id_names, strict=False)
+        ids, names = request.state.ids, zip(ID_COLUMNS, self._study.id_names, strict=False)
         kept = {} if self._study.platform == "none" else {c: ids[n] for c, n in names if n in ids}
         rater = self._participation.start(name, kept, language, form=form.form, owned=owned)
         link = self._identity.link(rater)
@@ -223,10 +202,14 @@ class ParticipantRoutes:
             link = self._study.full_url or self._study.refusal_url
             raise RefusedError(429, "starts", link, headers=headers, minutes=ceil(wait / 60))
 
-    def _read_name(self, request: Request, arrival: Arrival) -> str | None:
+    def _find_ids(self, sent: Mapping[str, str]) -> dict[str, str]:
+        """Return the ids that the study asks for."""
+        return {name: sent[name] for name in self._study.id_names if sent.get(name)}
+
+    def _read_name(self, request: Request, sent: Mapping[str, str]) -> str | None:
         """Return the name of a participant, None without an id; refuse who may not start."""
         study = self._study
-        ids = request.state.ids = arrival.find_ids(study)
+        ids = request.state.ids = self._find_ids(sent)
         for name, value in ids.items():
             if not _ID.fullmatch(value):
                 raise RefusedError(400, "bad_id", name=name, value=short_repr(value))
