@@ -21,7 +21,7 @@ from rankshot.leaderboards.evidence import ScoreTests
 from rankshot.leaderboards.pair_models import Fitted, fit_matches
 from rankshot.leaderboards.rows import Estimate
 from rankshot.leaderboards.votes import read_votes
-from rankshot.ranking.consensus.precedence import item_weights, precedence
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.information import (
@@ -214,8 +214,8 @@ def _fit(
     # A top-K ranking compares all items.
     top = ~votes.rankings.is_subset
     weights = votes.rankings.weights
-    of_subsets = replace(votes.rankings, weights=np.where(top, 0.0, weights))
-    counts = item_weights(of_subsets) + weights[top].sum()
+    of_subsets = np.where(top, 0.0, weights)[votes.rankings.entry_rows]
+    counts = np.bincount(votes.rankings.codes, of_subsets, len(wins)) + weights[top].sum()
     # Without a cycle of wins, nothing limits the tie parameter: a tie is no sign of equal worths.
     n_groups, _ = connected_components(csr_array(wins), connection="strong")
     limits = ties != "outcome" or n_groups < len(wins)

@@ -116,9 +116,12 @@ def _insert_items(excess: Floats, order: Items, items: list[int]) -> float:
         if gain <= least_gain:
             continue
         gained += gain
-        there, shift = (best + 1, 1) if best < here else (best, -1)
-        moved = order[min(here, there) : max(here, there) + 1]
-        moved[:] = np.roll(moved, shift)
+        if best < here:
+            order[best + 2 : here + 1] = order[best + 1 : here]
+            order[best + 1] = item
+        else:
+            order[here:best] = order[here + 1 : best + 1]
+            order[best] = item
     return gained
 
 
