@@ -1,4 +1,4 @@
-"""Checks of numbers, options and names; how messages quote values; progress."""
+"""Checks of numbers, options and names; how messages quote values."""
 
 import numpy as np
 import pytest
@@ -112,6 +112,3 @@ def test_blocks_cover_all_rows_once(n, per_row, cells):
         (block.stop - block.start) * per_row <= cells or block.stop - block.start == 1
         for block in blocks
     )
-
-
-# ---- Errors and progress

@@ -97,8 +97,6 @@ SHAPES = [
     ("csv", "winner,loser,judge,user_id\nx,y,a,1\nx,y,b,1\nx,y,a,2\n", "! @rater & rater='judge'"),
     ("csv", "winner,loser,judge,judge_id\nx,y,a,1\nz,x,b,2\nx,y,a,1\n", "x>y; z>x; x>y"),
     ("csv", "winner,loser,model\nx,y,g\nx,z,g\nx,y,h\n", "! @rater & ignore='model'"),
-    ("csv", "l,r,w\nx,y,l\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
-    ("csv", "l,r,w,judge,n\nx,y,l,a,3\n", "x>y", {"columns": {"a": "l", "b": "r", "winner": "w"}}),
     ("csv", "l,r,winner\nx,y,x\n", "! @winner", {"columns": {"a": "l", "b": "r"}}),
     ("csv", "winner,loser\nx,y\n", "! @column & loses", {"tie": "loses"}),
     ("csv", "Winner,Loser,Tie\nx,y,no\nz,x,0\ny,z,yes\n", ARENA),
@@ -400,18 +398,13 @@ HARD = {"question_id": "q1", "model": "x", "judge": "gpt-4"}
     ],
 )  # fmt: skip
 def test_judgements_of_two_games_are_two_votes(tmp_path, record, orders):
-    path = tmp_path / "judgements.jsonl"
+    path, packed = tmp_path / "judgements.jsonl", tmp_path / "judgements.json.gz"
     path.write_text(json.dumps(record))
-    found = rs.leaderboards.read_votes(path)
-    assert found.rankings.orders() == orders
-    assert found.rankings.rater_names == ("gpt-4",)
-
-
-def test_judgements_may_be_a_list_and_compressed(tmp_path):
-    path = tmp_path / "judgements.json.gz"
-    record = {**PAIR, "g1_winner": "model_1", "g2_winner": "tie"}
-    path.write_bytes(gzip.compress(json.dumps([record]).encode()))
-    assert rs.leaderboards.read_votes(path).rankings.orders() == [["x", "y"], [["x", "y"]]]
+    packed.write_bytes(gzip.compress(json.dumps([record]).encode()))
+    for each in (path, packed):
+        found = rs.leaderboards.read_votes(each)
+        assert found.rankings.orders() == orders
+        assert found.rankings.rater_names == ("gpt-4",)
 
 
 def test_scores_of_single_answers_are_compared_within_a_question(tmp_path):
@@ -430,9 +423,9 @@ def test_scores_of_single_answers_are_compared_within_a_question(tmp_path):
 
 def test_named_columns_are_all_that_is_used():
     table = {"l": ["x"], "r": ["y"], "w": ["l"], "judge": ["a"], "n": [3], "prompt": ["p"]}
-    found = rs.leaderboards.read_votes(table, columns={"a": "l", "b": "r", "winner": "w"})
-    assert found.reading.used == {"l": "item", "r": "item", "w": "winner"}
-    assert found.reading.unused == ("judge", "n", "prompt")
+    reading = rs.leaderboards.read_votes(table, columns={"a": "l", "b": "r", "winner": "w"}).reading
+    assert reading.used == {"l": "item", "r": "item", "w": "winner"}
+    assert reading.unused == ("judge", "n", "prompt")
 
 
 class Dataset:

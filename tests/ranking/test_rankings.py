@@ -48,7 +48,7 @@ def test_the_arrays_of_a_small_value():
         items=ANIMALS,
         targets=["cat", None],
         sources="web",
-        raters=[None, "eve"],
+        raters=[None, np.int64(7)],
         weights=[2, 0.5],
         kind=["top", "subset"],
     )
@@ -57,31 +57,22 @@ def test_the_arrays_of_a_small_value():
     assert value.places.tolist() == [0, 1, 1, 0]
     assert value.starts.tolist() == [0, 3, 4]
     assert value.lengths.tolist() == [3, 1]
-    assert value.n_listed.tolist() == [3, 1]
     assert value.entry_rows.tolist() == [0, 0, 0, 1]
     assert value.is_subset.tolist() == [False, True]
     assert value.weights.tolist() == [2, 0.5]
     beside = (value.targets.tolist(), value.sources.tolist(), value.raters.tolist())
-    assert beside == (["cat", None], ["web", "web"], [None, "eve"])
+    assert beside == (["cat", None], ["web", "web"], [None, "7"])
     assert value.has_ties
     names = (value.target_names, value.source_names, value.rater_names)
-    assert names == (("cat",), ("web",), ("eve",))
+    assert names == (("cat",), ("web",), ("7",))
 
 
 @pytest.mark.parametrize("tie", [["c", "b"], ("c", "b"), {"c", "b"}, frozenset("cb")])
 def test_orders_and_ties_may_be_any_plain_collections(tie):
     orders = (order for order in [("a", tie), np.array(["c", "a"])])
-    value = Rankings.from_orders(orders, items=("a", "b", "c"), targets=np.array(["x", "y"]))
+    value = Rankings.from_orders(orders, items=iter("abc"), targets=np.array(["x", "y"]))
     assert value.orders() == [["a", ["b", "c"]], ["c", "a"]]
     assert {type(name) for name in (*value.items, *value.targets)} == {str}
-
-
-@pytest.mark.parametrize("collect", [np.array, iter, tuple])
-def test_items_may_be_any_collection_of_names(collect):
-    rankings = Rankings.from_orders([["b", "a"]], items=collect(["c", "b", "a"]))
-    assert rankings.items == ("c", "b", "a")
-    votes = Rankings.from_pairs(["b"], ["a"], items=collect(["c", "b", "a"]))
-    assert votes.items == rankings.items
 
 
 @quick
@@ -289,11 +280,13 @@ def test_pairs_are_the_same_from_every_kind_of_column():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     winners, losers, ties = ["x", "y", "x"], ["y", "z", "z"], [True, False, False]
     expected = Rankings.from_pairs(winners, losers, ties=ties)
-    for make in (np.array, tuple, iter, pandas.Series, pandas.Categorical, polars.Series):
-        assert Rankings.from_pairs(make(winners), make(losers), ties=ties) == expected
-    table = pandas.DataFrame({"tie": ties})
-    assert Rankings.from_pairs(winners, losers, ties=table["tie"]) == expected
-    assert Rankings.from_pairs(winners, losers, ties=table["tie"].astype("boolean")) == expected
+    for make in (np.array, iter, pandas.Series, pandas.Categorical, polars.Series):
+        pairs = Rankings.from_pairs(
+            make(winners), make(losers), items=make(["x", "y", "z"]), ties=ties
+        )
+        assert pairs == expected
+    for marks in (pandas.Series(ties), pandas.Series(ties, dtype="boolean")):
+        assert Rankings.from_pairs(winners, losers, ties=marks) == expected
 
 
 def test_counts_are_weighted_pairs():
@@ -319,12 +312,3 @@ def test_equal_rows_have_equal_numbers(rng, k):
         assert np.array_equal(numbers[:, None] == numbers, expected)
         first = find_first(numbers)
         assert first.tolist() == [np.flatnonzero(numbers == i)[0] for i in range(first.size)]
-
-
-def test_labels_may_be_whole_numbers():
-    found = Rankings.from_orders(
-        [[1, 2], [2, 1]], targets=[7, np.int64(8)], sources=[0, None], raters=["ann", 3]
-    )
-    assert found.targets.tolist() == ["7", "8"]
-    assert found.sources.tolist() == ["0", None]
-    assert found.raters.tolist() == ["ann", "3"]

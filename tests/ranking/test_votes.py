@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 import rankshot as rs
 from rankshot.core.errors import InputError
-from rankshot.leaderboards import read_votes
 from rankshot.ranking.votes import OUTCOMES
 from refusals import ANY, refuses
 
@@ -20,10 +19,6 @@ ARENA = """id,model_a,model_b,winner,judge,weight
 4,cat,ant,Tie,,1
 5,cat,ant,ant,p3,0.5
 """
-
-
-def read_rankings_of(table, **options):
-    return read_votes(table, **options).rankings
 
 
 def write(path, text):
@@ -38,11 +33,6 @@ def write(path, text):
     return path
 
 
-def read_frame(kind, text, tmp_path):
-    package = pytest.importorskip(kind)
-    return package.read_csv(write(tmp_path / "votes.csv", text))
-
-
 @pytest.fixture(params=["arrow", "csv"])
 def reader(request, monkeypatch):
     """CSV is read by PyArrow, and without it."""
@@ -55,19 +45,18 @@ def reader(request, monkeypatch):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars"])
 @pytest.mark.usefixtures("reader")
 def test_a_table_of_two_sides_and_an_outcome(tmp_path, kind):
-    if kind in {"csv", "parquet"}:
-        votes = write(tmp_path / f"votes.{kind}", ARENA)
-    else:
-        votes = read_frame(kind, ARENA, tmp_path)
-    pairs = read_rankings_of(votes)
+    votes = write(tmp_path / f"votes.{'parquet' if kind == 'parquet' else 'csv'}", ARENA)
+    if kind in {"pandas", "polars"}:
+        votes = pytest.importorskip(kind).read_csv(votes)
+    pairs = rs.read_rankings(votes)
     assert pairs.orders() == [
         ["ant", "bee"], ["cat", "bee"], [["ant", "cat"]], [["ant", "cat"]], ["ant", "cat"]
     ]  # fmt: skip
     assert pairs.raters.tolist() == ["p1", "p2", "p1", None, "p3"]
     # Weights are relative to their mean.
     assert_allclose(pairs.weights, np.array([1, 2, 1, 1, 0.5]) / 1.1)
-    assert read_rankings_of(votes, items=["cat", "bee", "ant", "dog"]).items[-1] == "dog"
-    assert read_rankings_of(votes, category="id").targets.tolist() == list("12345")
+    assert rs.read_rankings(votes, items=["cat", "bee", "ant", "dog"]).items[-1] == "dog"
+    assert rs.read_rankings(votes, category="id").targets.tolist() == list("12345")
 
 
 @pytest.mark.parametrize("word", [*OUTCOMES, "MODEL_A", "Model A", "bothbad", "y ", "x"])
@@ -75,7 +64,7 @@ def test_the_winner_has_many_spellings(tmp_path, word):
     wanted = {"MODEL_A": 0, "Model A": 0, "bothbad": 2, "y ": 1, "x": 0}
     order = [["x", "y"], ["y", "x"], [["x", "y"]]][(OUTCOMES | wanted)[word]]
     path = write(tmp_path / "votes.csv", f"left,right,outcome\nx,y,{word}\n")
-    assert read_rankings_of(path).orders() == [order]
+    assert rs.read_rankings(path).orders() == [order]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +95,7 @@ def test_the_winner_has_many_spellings(tmp_path, word):
 def test_errors_name_the_line(tmp_path, text, options, parameter, value, line):
     path = write(tmp_path / "votes.csv", text)
     with refuses(parameter, value, f"{path}{line}"):
-        read_rankings_of(path, **options)
+        rs.read_rankings(path, **options)
 
 
 # ---- Rows that cannot be read, copies, and who voted
@@ -128,17 +117,17 @@ BAD = """vote_id,model_a,model_b,winner,user_id,session_id,weight
 def test_bad_rows_are_counted_shown_and_skipped(tmp_path):
     path = write(tmp_path / "votes.csv", BAD)
     with refuses("line", where=f"{path}:7"):
-        read_rankings_of(path, rater="user_id")
+        rs.read_rankings(path, rater="user_id")
     with pytest.warns(UserWarning, match=r"6 rows of 8 .*votes\.csv:7: .*votes\.csv:3: "):
-        found = read_rankings_of(path, rater="user_id", on_error="skip")
+        found = rs.read_rankings(path, rater="user_id", on_error="skip")
     assert found.items == ("ant", "bee", "cat")
     assert found.orders() == [["ant", "bee"], ["cat", "bee"]]
     # Those that are left have the mean weight 1.
     assert_allclose(found.weights, [2 / 3, 4 / 3])
     with refuses("table", where=str(path)):
-        read_rankings_of(path, rater="user_id", on_error="skip", items=["x", "y"])
+        rs.read_rankings(path, rater="user_id", on_error="skip", items=["x", "y"])
     with refuses("on_error", "raise"):
-        read_rankings_of(path, on_error="raise")
+        rs.read_rankings(path, on_error="raise")
 
 
 def test_lines_of_json_can_be_skipped(tmp_path):
@@ -211,16 +200,6 @@ def test_what_applies_to_tables_is_refused_for_rankings(tmp_path):
                 rs.read_rankings(each, **{name: value})
 
 
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_empty_columns_of_data_frames_are_missing(package):
-    columns = {"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["x", "x"]}
-    frame = pytest.importorskip(package).DataFrame(columns | {"judge": [None, None]})
-    assert read_rankings_of(frame).raters.tolist() == [None, None]
-    frame = pytest.importorskip(package).DataFrame(columns | {"winner": [None, None]})
-    with refuses("row", where="data frame: row 0"):
-        read_rankings_of(frame)
-
-
 def test_covariates_skip_the_same_rows(tmp_path):
     rows = [f"{a},{b},{w},{i % 7}" for i in range(40) for a, b, w in (["x", "y", "xy"[i % 3 % 2]],)]
     good = write(tmp_path / "good.csv", "\n".join(["a,b,winner,length", *rows]))
@@ -232,11 +211,6 @@ def test_covariates_skip_the_same_rows(tmp_path):
 
 
 def test_a_covariate_that_is_not_a_number_is_named(tmp_path):
-    path = tmp_path / "votes.jsonl"
-    row = '{"a": "x", "b": "y", "winner": "a", "length": %s}\n'
-    path.write_text(row % 1 + "\n" + row % '"high"')
-    with refuses("'length'", "high", f"{path}:3"):
-        rs.leaderboard(path, covariates=["length"])
     path = write(tmp_path / "votes.csv", "a,b,winner,length\nx,y,a,1\ny,x,a,high\n")
     with refuses("'length'", "high", f"{path}:3"):
         rs.leaderboard(path, covariates=["length"])
@@ -247,15 +221,15 @@ def test_copies_are_counted_and_named(tmp_path):
     path = write(tmp_path / "votes.csv", text)
     told = r"1 vote of 4 have the id of an earlier vote.*votes\.csv:4: 'id' is '1'"
     with pytest.warns(UserWarning, match=told):
-        assert len(read_rankings_of(path)) == 4
+        assert len(rs.read_rankings(path)) == 4
     # A named column is that of votes, whatever they say.
     with pytest.warns(UserWarning, match="2 votes of 4 have the id"):
-        read_rankings_of(path, id="id")
+        rs.read_rankings(path, id="id")
     with pytest.warns(UserWarning, match="2 rows of 4 skipped"):
-        assert len(read_rankings_of(path, id="id", on_error="skip")) == 2
+        assert len(rs.read_rankings(path, id="id", on_error="skip")) == 2
     # Votes without an id are no copies of one another.
     path = write(tmp_path / "some.csv", "id,a,b,winner\n1,x,y,a\n,x,y,a\n,x,y,a\n")
-    assert len(read_rankings_of(path)) == 3
+    assert len(rs.read_rankings(path)) == 3
 
 
 # ---- Ballots and votes that are not files
@@ -271,11 +245,8 @@ def test_tables_need_not_be_files():
         found = rs.read_rankings(table)
         assert found.orders() == wanted
         assert found.raters.tolist() == ["ann", "bob"]
-        assert rs.leaderboard(table).weight == 2
     votes = [{"winner": "x", "loser": "y", "n": 2}, {"winner": "y", "loser": "x", "n": 1.0}]
-    found = rs.leaderboard(votes, count="n")
-    assert found.weight == 3
-    assert found.counted == "vote"
+    assert rs.leaderboard(votes, count="n").weight == 3
     with refuses("row", where="table: row 1"):
         rs.leaderboard([{"winner": "x", "loser": "y"}, {"winner": "y"}])
     for more in ({}, {"covariates": ["length"]}):
@@ -301,6 +272,8 @@ def test_items_tell_columns_apart(tmp_path):
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_columns_of_data_frames_are_matched_by_name(package):
+    votes = {"winner": ["x"], "loser": ["y"], "judge": [None]}
+    assert rs.read_rankings(pytest.importorskip(package).DataFrame(votes)).raters.tolist() == [None]
     frame = pytest.importorskip(package).DataFrame({"b": [1.0, 2.0], "a": [3.0, 1.0]})
     for items in (["a", "b"], None):
         assert Rankings.from_scores(frame, items=items).orders() == [["a", "b"], ["b", "a"]]
