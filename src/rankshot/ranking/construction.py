@@ -6,7 +6,7 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypedDict, cast
 
@@ -103,18 +103,13 @@ class Entries(NamedTuple):
             row_starts(np.concatenate([part.sizes for part in parts])),
         )
 
-    def rows_by_size(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Yield the rows of each size, and a matrix of where their entries are."""
-        sizes = self.sizes
-        for size in np.flatnonzero(np.bincount(sizes)).tolist():
-            rows = np.flatnonzero(sizes == size)
-            yield rows, self.starts[rows][:, None] + np.arange(size)
-
     def number_equal_rows(self, columns: list[Column]) -> NDArray[np.int64]:
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
-        number = np.empty(self.starts.size - 1, np.int64)
-        used = 0
-        for rows, cells in self.rows_by_size():
+        sizes, used = self.sizes, 0
+        number = np.empty(sizes.size, np.int64)
+        for size in np.flatnonzero(np.bincount(sizes)).tolist():
+            rows = np.flatnonzero(sizes == size)
+            cells = self.starts[rows][:, None] + np.arange(size)
             entries = (values[nth] for values in (self.codes, self.places) for nth in cells.T)
             number[rows] = used + number_rows(
                 chain((column[rows] for column in columns), entries), rows.size
