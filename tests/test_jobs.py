@@ -144,7 +144,7 @@ def test_a_second_start_does_what_is_missing_or_has_changed(place):
     run = classify("scores", "new.rankshot", "out")
     assert (run.n_done, run.n_kept) == (2, 3)
     assert list_outputs().keys() == outputs_of([*PARTS[:-1], "new.csv"])
-    assert len(rs.zeroshot.read_predictions("out/b.parquet")) == 3
+    assert len(rs.zeroshot.read_predictions("out/b.parquet").ids) == 3
 
 
 def test_the_output_of_another_job_is_replaced_only_if_asked(place):

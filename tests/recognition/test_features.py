@@ -38,85 +38,70 @@ CONSTANTS = {
 }
 
 
-def nodes(*lines):
-    """Make nodes from lines such as ``h = Relu(a)``."""
+def nodes(text):
+    """Make nodes from a text such as ``h = Relu(a); y = MatMul(h, W)``."""
     found = []
-    for line in lines:
+    for line in text.split("; "):
         left, right = line.split(" = ")
         kind, inputs = right.rstrip(")").split("(")
         found.append(helper.make_node(kind, inputs.split(", "), left.split(", ")))
     return found
 
 
-HIDDEN_LAYER = ("a = MatMul(x, A)", "h = Relu(a)")
+HIDDEN_LAYER = "a = MatMul(x, A); h = Relu(a); "
+POOLING = "p = GlobalAveragePool(x); "
+TOKENS = IMAGES.reshape(5, 9, 4)
 NETWORKS = {
-    "gemm, softmax": (X, (*HIDDEN_LAYER, "z = Gemm(h, W, B)", "y = Softmax(z)"), HIDDEN),
+    "gemm, softmax": (X, HIDDEN_LAYER + "z = Gemm(h, W, B); y = Softmax(z)", HIDDEN),
     "matmul, add, log-softmax, reshape": (
         X,
-        (
-            *HIDDEN_LAYER,
-            "z = MatMul(h, W)",
-            "b = Add(z, B)",
-            "s = LogSoftmax(b)",
-            "y = Reshape(s, rows)",
-        ),
+        HIDDEN_LAYER + "z = MatMul(h, W); b = Add(z, B); s = LogSoftmax(b); y = Reshape(s, rows)",
         HIDDEN,
     ),
     "transposed weights": (
         X,
-        (*HIDDEN_LAYER, "V = Transpose(Wt)", "U = Identity(V)", "y = MatMul(h, U)"),
+        HIDDEN_LAYER + "V = Transpose(Wt); U = Identity(V); y = MatMul(h, U)",
         HIDDEN,
     ),
-    "global pooling, gemm": (
-        IMAGES,
-        ("p = GlobalAveragePool(x)", "f = Flatten(p)", "y = Gemm(f, W, B)"),
-        POOLED,
-    ),
+    "global pooling, gemm": (IMAGES, POOLING + "f = Flatten(p); y = Gemm(f, W, B)", POOLED),
     "convolution, global pooling": (
         IMAGES,
-        ("c = Conv(x, kernel, B)", "p = GlobalAveragePool(c)", "y = Flatten(p)"),
+        "c = Conv(x, kernel, B); p = GlobalAveragePool(c); y = Flatten(p)",
         POOLED,
     ),
     "global pooling, convolution": (
         IMAGES,
-        ("p = GlobalAveragePool(x)", "c = Conv(p, kernel, B)", "y = Reshape(c, rows)"),
+        POOLING + "c = Conv(p, kernel, B); y = Reshape(c, rows)",
         POOLED,
     ),
     "tokens, mean": (
-        IMAGES.reshape(5, 9, 4),
-        ("t = MatMul(x, W)", "r = Transpose(t)", "p = GlobalAveragePool(r)", "y = Flatten(p)"),
-        IMAGES.reshape(5, 9, 4).mean(axis=1),
+        TOKENS,
+        "t = MatMul(x, W); r = Transpose(t); p = GlobalAveragePool(r); y = Flatten(p)",
+        TOKENS.mean(axis=1),
     ),
     "quantised": (
         X,
-        (
-            *HIDDEN_LAYER,
-            "q = QuantizeLinear(h, scale, zero)",
-            "m = QLinearMatMul(q, scale, zero, Q, scale, signed_zero, scale, zero)",
-            "y = DequantizeLinear(m, scale, zero)",
-        ),
+        HIDDEN_LAYER + "q = QuantizeLinear(h, scale, zero); "
+        "m = QLinearMatMul(q, scale, zero, Q, scale, signed_zero, scale, zero); "
+        "y = DequantizeLinear(m, scale, zero)",
         HIDDEN,
     ),
     "quantised when it runs": (
         X,
-        (
-            *HIDDEN_LAYER,
-            "q, s, o = DynamicQuantizeLinear(h)",
-            "m = MatMulInteger(q, Q, o)",
-            "y = Cast(m)",
-        ),
+        HIDDEN_LAYER
+        + "q, s, o = DynamicQuantizeLinear(h); m = MatMulInteger(q, Q, o); y = Cast(m)",
         HIDDEN,
     ),
     "quantised weights": (
         X,
-        (*HIDDEN_LAYER, "V = DequantizeLinear(Q, scale, signed_zero)", "y = MatMul(h, V)"),
+        HIDDEN_LAYER + "V = DequantizeLinear(Q, scale, signed_zero); y = MatMul(h, V)",
         HIDDEN,
     ),
 }
 
 
-def write_network(path, x, lines, *, others=(), name="y"):
-    made = nodes(*lines)
+def write_network(path, x, text, *, others=(), name="y"):
+    made = nodes(text)
     for node in made:
         if node.op_type == "Cast":
             node.attribute.append(helper.make_attribute("to", TensorProto.FLOAT))
@@ -138,8 +123,8 @@ def write_network(path, x, lines, *, others=(), name="y"):
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_the_last_layer_of_an_onnx_network(tmp_path, kind):
-    x, lines, expected = NETWORKS[kind]
-    path = write_network(tmp_path / "net.onnx", x, lines)
+    x, text, expected = NETWORKS[kind]
+    path = write_network(tmp_path / "net.onnx", x, text)
     model = open_model(path)
     scores, features = model.run_with_features(x)
     np.testing.assert_allclose(features, expected, atol=1e-6)
@@ -156,24 +141,19 @@ def test_the_last_layer_of_an_onnx_network(tmp_path, kind):
 
 def test_the_last_layer_is_that_of_the_scores(tmp_path):
     """Other heads come after it in the file, or are behind it."""
-    lines = (
-        *HIDDEN_LAYER,
-        "logits = Gemm(h, W, B)",
-        "other = Tanh(a)",
-        "age = MatMul(other, W)",
-        "embedding = Identity(h)",
-    )
+    text = HIDDEN_LAYER + "logits = Gemm(h, W, B); other = Tanh(a); age = MatMul(other, W); "
+    text += "embedding = Identity(h)"
     others = (("age", 3), ("embedding", 4))
-    path = write_network(tmp_path / "net.onnx", X, lines, others=others, name="logits")
+    path = write_network(tmp_path / "net.onnx", X, text, others=others, name="logits")
     _, features = open_model(path).run_with_features(X)
     np.testing.assert_allclose(features, HIDDEN, atol=1e-6)
 
 
 def test_a_network_without_a_last_layer_has_no_features(tmp_path):
     """Products of two values that depend on the input are not layers."""
-    lines = ("s = Softmax(x)", "t = Transpose(s)", "m = MatMul(s, t)", "y = MatMul(m, x)")
+    text = "s = Softmax(x); t = Transpose(s); m = MatMul(s, t); y = MatMul(m, x)"
     x = X[:, :3]
-    path = write_network(tmp_path / "net.onnx", x, lines)
+    path = write_network(tmp_path / "net.onnx", x, text)
     assert open_model(path).run_with_features is None
     assert rs.recognition.score(path, x).scores.features is None
 
@@ -218,9 +198,8 @@ def test_tokens_that_are_scored_have_their_mean_as_features():
         def forward(self, x):
             return self.score(x)[:, -1]
 
-    tokens = IMAGES.reshape(5, 9, 4)
-    found = rs.recognition.score(Decoder(), tokens, CLASSES).scores
-    np.testing.assert_allclose(found.features, tokens.mean(axis=1), atol=1e-6)
+    found = rs.recognition.score(Decoder(), TOKENS, CLASSES).scores
+    np.testing.assert_allclose(found.features, TOKENS.mean(axis=1), atol=1e-6)
 
 
 def test_pipelines_and_functions():

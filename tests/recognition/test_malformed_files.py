@@ -28,30 +28,9 @@ from tiny_models import CLASSES, CONFIG, write_onnx
 PER_READER = 24
 MOST_SECONDS, MOST_BYTES = 10, 2**30
 DEEP = b"[" * 200_000 + b"]" * 200_000
-NASTY = [
-    b"",
-    b"\0",
-    b"\xff\xfe\x00",
-    b"\xef\xbb\xbf",
-    DEEP,
-    b"{" * 100_000,
-    b"9" * 5_000,
-    b"\n" * 50,
-]
-JUNK = [
-    b"\0",
-    b"\xff",
-    b"-1",
-    b"nan",
-    b"1e999",
-    b'"',
-    b",",
-    b"\n",
-    b"[]",
-    b"{}",
-    b"null",
-    b"\xe2\x80\x8b",
-]
+NASTY = [b"", b"\0", b"\xff\xfe\x00", b"\xef\xbb\xbf", b"\n" * 50, b"9" * 5_000]
+NASTY += [DEEP, b"{" * 100_000]
+JUNK = [*b'\0 \xff -1 nan 1e999 " , [] {} null \xe2\x80\x8b'.split(), b"\n"]
 
 
 def read_journal(path):

@@ -264,7 +264,7 @@ def open_run(folder: str | Path) -> Run:
     seen = tuple(about["seen"])
     rankings = read_rankings(folder / RANKINGS, seen)
     found, head = read_predictions(folder / PREDICTIONS), load_head(folder / HEAD)
-    if [*found.targets] != head.classes_.tolist() or len(found) != len(scores):
+    if [*found.targets] != head.classes_.tolist() or len(found.ids) != len(scores):
         rule = "has other inputs or classes than the run"
         raise InputError("folder", str(folder / PREDICTIONS), rule, hint=AGAIN)
     return Run(
