@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 import rankshot as rs
-from command_line import RANKINGS, SEEN, SIMILARITY, rankings, write_small_run
+from command_line import LOGITS, RANKINGS, SEEN, SIMILARITY, rankings, write_small_run
 from rankshot.core.errors import RankshotError
 from rankshot.jobs import classify
 from rankshot.recognition import Preprocessing, open_model, open_run
 from rankshot.recognition.inputs import open_inputs
 from rankshot.recognition.label_studio import read_labels
 from rankshot.recognition.run_report import report_predictions, report_run
+from rankshot.review.learning import Learner
 from rankshot.review.serve import review_run
-from rankshot.review.session import Journal
+from rankshot.review.session import Journal, Review
 from rankshot.sources import read_class_labels, read_look_up
 from rankshot.sources.similarity import read_similarity
 from rankshot.zeroshot import Settings, open_scores, read_predictions
@@ -34,8 +35,9 @@ JUNK = [*b'\0 \xff -1 nan 1e999 " , [] {} null \xe2\x80\x8b'.split(), b"\n"]
 
 
 def read_journal(path):
-    with closing(Journal(path)) as journal:
-        return list(journal.read())
+    learner = Learner(rs.Knowledge(rankings(), batch=rs.Scores(LOGITS, SEEN)))
+    with closing(Journal(path)) as journal, closing(Review(learner, "abcdefg", journal)):
+        pass
 
 
 def open_whole_run(path):
