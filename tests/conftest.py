@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from chromium import launch_chromium
+
 # A busy machine is not a bug, and a run that counts should be the same every time.
 settings.register_profile(
     "rankshot", deadline=None, max_examples=15, derandomize="CI" in os.environ
@@ -26,6 +28,12 @@ def pytest_collection_finish():
 @pytest.fixture
 def rng():
     return np.random.default_rng(20150701)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launch_chromium() as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Explanations: bars, groups, and which inputs are explained."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from report_samples import EXAMPLE
@@ -15,10 +17,6 @@ from rankshot.pages.page import make_bars
 from rankshot.zeroshot.explanation import Explanation
 
 WHY = EXAMPLE.why
-
-
-def replace(why, **values):
-    return Explanation(**{**vars(why), **values})
 
 
 def test_a_group_of_contributions_has_five_bars_and_the_rest():

@@ -5,7 +5,7 @@ import pytest
 
 import rankshot as rs
 from axe import check
-from chromium import launch_chromium, opening_pages
+from chromium import opening_pages
 from rankshot.pages import Outcomes, build_report, render_report
 
 pytestmark = pytest.mark.slow
@@ -13,12 +13,6 @@ OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open =
 CLIPPED = """() => [...document.querySelectorAll('.scroll')]
   .filter(box => box.scrollWidth > box.clientWidth)
   .map(box => box.querySelector('table').getAttribute('class'))"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launch_chromium() as found:
-        yield found
 
 
 @pytest.fixture

@@ -7,19 +7,13 @@ from small_review import RANKINGS, make_scores, serve_review
 
 import rankshot as rs
 from axe import check, load_axe
-from chromium import launch_chromium
+from chromium import opening_pages
 from rankshot.review.learning import Learner
 
 pytestmark = pytest.mark.slow
 
 BAD = "<img src=x onerror=document.body.remove()>"
 COLOURS = {0: "orange", 1: "brown", 2: "blue"}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launch_chromium() as found:
-        yield found
 
 
 @pytest.fixture
@@ -38,29 +32,15 @@ def served(tmp_path):
 @pytest.fixture
 def open_page(browser, served):
     """Return a function that opens the page; nothing may go wrong in it."""
-    contexts, wrong = [], []
+    with opening_pages(browser) as open_new_page:
 
-    def open_new_page(**options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(120_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        # A refused class is an error of the request, and not of the page.
-        page.on(
-            "console",
-            lambda said: (
-                wrong.append(said.text) if said.type == "error" and "422" not in said.text else None
-            ),
-        )
-        page.goto(served.url)
-        page.wait_for_selector(".card")
-        return page
+        def open_review_page(**options):
+            page = open_new_page(**{"viewport": {"width": 1280, "height": 900}, **options})
+            page.goto(served.url)
+            page.wait_for_selector(".card")
+            return page
 
-    yield open_new_page
-    for context in contexts:
-        context.close()
-    assert wrong == []
+        yield open_review_page
 
 
 def focused(page):
@@ -168,13 +148,8 @@ def test_new_classes_with_a_ranking_and_without(open_page, served):
     assert served.review.added["zebu"] == ()
 
 
-def test_hostile_names_are_text_and_without_an_input_nothing_can_be_decided(open_page):
+def test_without_an_input_nothing_can_be_decided_and_hostile_names_are_text(open_page, served):
     page = open_page()
-    page.get_by_role("searchbox", name="Id or text").fill("onerror")
-    page.get_by_text("1 input", exact=True).wait_for()
-    page.locator(".card").click()
-    assert page.inner_text("#name").startswith(BAD)
-    assert page.locator(".card .id img").count() == 0
     page.get_by_role("searchbox", name="Id or text").fill("no such input")
     page.get_by_text("No matches").wait_for()
     for name in ("Correct", "None of these"):
@@ -182,6 +157,11 @@ def test_hostile_names_are_text_and_without_an_input_nothing_can_be_decided(open
     page.get_by_role("button", name="Clear filters").click()
     page.get_by_text("130 inputs").wait_for()
     assert page.get_by_role("button", name="Correct", exact=True).is_enabled()
+    page.get_by_role("searchbox", name="Id or text").fill("onerror")
+    page.get_by_text("1 input", exact=True).wait_for()
+    page.locator(".card").click()
+    assert page.inner_text("#name").startswith(BAD)
+    assert page.locator(".card .id img").count() == 0
 
 
 def test_groups_follow_each_other_and_boxes_cover_no_image(open_page):
