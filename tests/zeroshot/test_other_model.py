@@ -8,10 +8,7 @@ from scipy.special import log_softmax, softmax
 import rankshot as rs
 from rankshot.testing import check_head
 from rankshot.zeroshot import word_evidence
-from rankshot.zeroshot.evidence import (
-    center_evidence,
-    weigh_evidence,
-)
+from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from refusals import refuses
 
 
@@ -59,16 +56,11 @@ def test_evidence_of_one_class_has_no_weight():
     assert weigh_evidence(np.zeros((2, 1)), np.zeros((2, 1))) == 0
 
 
-def test_evidence_that_agrees_by_chance_has_no_weight():
-    rng = np.random.default_rng(0)
-    y = rng.integers(4, size=400)
-    by_head = opinions(rng, y, 2.0)
+def test_evidence_that_agrees_by_chance_has_no_weight_and_of_few_inputs_less(rng):
+    by_head = opinions(rng, rng.integers(4, size=400), 2.0)
     assert weigh_evidence(by_head, standardized(rng.normal(size=(400, 4)))) < 0.05
     assert weigh_evidence(by_head, standardized(-by_head)) == 0
     assert weigh_evidence(by_head, standardized(100 * by_head)) <= 1
-
-
-def test_the_same_agreement_of_fewer_inputs_gives_less_weight():
     rng = np.random.default_rng(0)
     y = rng.integers(4, size=40)
     few = opinions(rng, y, 2.0), standardized(opinions(rng, y, 1.0))

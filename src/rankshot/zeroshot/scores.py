@@ -117,8 +117,7 @@ class Scores:
     @cached_property
     def values(self) -> Array:
         """One column per class: one-vs-one scores are summed."""
-        is_paired = self.kind == "one-vs-one"
-        return sum_pairs(self.columns, len(self.items)) if is_paired else self.columns
+        return self.columns if self.pairs is None else sum_pairs(self.pairs, len(self.items))
 
     @property
     def pairs(self) -> Array:
