@@ -52,59 +52,38 @@ def test_logistic_regressions_are_those_of_sklearn(rng, penalty):
         np.testing.assert_allclose(found[:, column], expected, rtol=1e-5, atol=1e-5)
 
 
-# ---- DAP
+# ---- DAP and IAP
 
 
-def dap_by_loops(X, y, X_new, table, penalty):
-    """Lampert's product, an attribute and a target at a time."""
-    products = np.ones((len(X_new), len(TARGETS)))
+def assert_product(decided, predicted, present):
+    """Lampert's product over attributes, of the probabilities that they are ``present``."""
+    expected = np.ones((len(present), len(TARGETS)))
     for m in range(4):  # The fifth is the same for all seen classes.
-        labels = [table[name][m] for name in y]
-        model = LogisticRegression(C=1 / penalty, solver="newton-cholesky", tol=1e-12)
-        p = model.fit(X, labels).predict_proba(X_new)[:, 1]
-        prior = sum(table[name][m] for name in SEEN) / len(SEEN)
+        prior = sum(ATTRIBUTES[name][m] for name in SEEN) / len(SEEN)
         for column, z in enumerate(TARGETS):
-            if table[z][m]:
-                products[:, column] *= p / prior
-            else:
-                products[:, column] *= (1 - p) / (1 - prior)
-    return products
+            p = present[:, m]
+            expected[:, column] *= p / prior if ATTRIBUTES[z][m] else (1 - p) / (1 - prior)
+    np.testing.assert_allclose(np.exp(decided), expected, rtol=1e-5)
+    assert predicted.tolist() == [TARGETS[int(np.argmax(row))] for row in expected]
 
 
 def test_dap_is_the_product_over_attributes(inputs):
     X, y, X_new = inputs
     vectors = class_vectors([*SEEN, *TARGETS])
     peer = DAP(penalty=0.5).fit(X, y, vectors)
-    expected = dap_by_loops(X, y, X_new, ATTRIBUTES, 0.5)
-    found = peer.decision_function(X_new, vectors.select(TARGETS))
-    np.testing.assert_allclose(np.exp(found), expected, rtol=1e-5)
-    best = [TARGETS[int(np.argmax(row))] for row in expected]
-    assert peer.predict(X_new, vectors.select(TARGETS)).tolist() == best
-
-
-# ---- IAP
-
-
-def iap_by_loops(P, table):
-    products = np.ones((len(P), len(TARGETS)))
-    for row, proba in enumerate(P):
-        for m in range(4):
-            present = sum(p * table[name][m] for p, name in zip(proba, SEEN, strict=True))
-            prior = sum(table[name][m] for name in SEEN) / len(SEEN)
-            for column, z in enumerate(TARGETS):
-                ratio = present / prior if table[z][m] else (1 - present) / (1 - prior)
-                products[row, column] *= ratio
-    return products
+    new = X_new, vectors.select(TARGETS)
+    model = LogisticRegression(C=2, solver="newton-cholesky", tol=1e-12)
+    answers = [[ATTRIBUTES[name][m] for name in y] for m in range(4)]
+    present = [model.fit(X, labels).predict_proba(X_new)[:, 1] for labels in answers]
+    assert_product(peer.decision_function(*new), peer.predict(*new), np.transpose(present))
 
 
 def test_iap_is_sums_over_classes_and_a_product_over_attributes(rng):
     P = rng.dirichlet(np.ones(4), size=9)
     peer = IAP().fit(class_vectors(SEEN))
-    targets = class_vectors(TARGETS)
-    expected = iap_by_loops(P, ATTRIBUTES)
-    np.testing.assert_allclose(np.exp(peer.decision_function(P, targets)), expected, rtol=1e-10)
-    best = [TARGETS[int(np.argmax(row))] for row in expected]
-    assert peer.predict(P, targets).tolist() == best
+    new = P, class_vectors(TARGETS)
+    present = P @ [ATTRIBUTES[name][:4] for name in SEEN]
+    assert_product(peer.decision_function(*new), peer.predict(*new), present)
 
 
 def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
@@ -150,21 +129,10 @@ def cosine(u, v):
     return u @ v / np.sqrt(u @ u) / np.sqrt(v @ v)
 
 
-def central_differences(function, at, step=1e-5):
-    gradient = np.zeros_like(at)
-    for place in np.ndindex(at.shape):
-        there = np.zeros_like(at)
-        there[place] = step
-        gradient[place] = (function(at + there) - function(at - there)) / (2 * step)
-    return gradient
-
-
 def assert_minimum(function, at, rng):
-    """No gradient, and nothing nearby or far away is better: the objectives are convex."""
-    scale = np.abs(central_differences(function, at + 1.0)).max()
-    assert np.abs(central_differences(function, at)).max() < 1e-7 * scale
+    """Nothing nearby or far away is better: the objectives are convex."""
     best = function(at)
-    for size in [1e-3, 1e-2, 0.1, 1.0, 10.0]:
+    for size in [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]:
         for _ in range(20):
             assert function(at + size * rng.normal(size=at.shape)) > best
 

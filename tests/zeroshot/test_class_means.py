@@ -229,28 +229,3 @@ def test_log_odds_are_calibrated_by_the_points_of_other_classes():
     assert space.calibrate(means, points, 0 * codes) == pytest.approx(
         distance / (2 * np.var(points @ (means.new[1] * means.precision)))
     )
-
-
-def test_a_permutation_of_classes_changes_nothing_else():
-    rng = np.random.default_rng(6)
-    seen = rng.integers(0, 6, 200)
-    reference = make_inputs(rng, CENTERS, seen)
-    codes = np.array([0, 0, 1])
-    examples = make_inputs(rng, TRUTH, codes)
-    order, new = rng.permutation(6), np.array([1, 0])
-
-    def fit(weights, permute, codes):
-        def move(inputs):
-            f = inputs.f[:, permute]
-            return Inputs(f, rank_bonus(f), np.zeros((len(f), 0)))
-
-        inputs = move(reference)
-        known = Reference(inputs, inputs.f.argmax(axis=1))
-        few = Examples(move(examples), codes)
-        return learn_correction(
-            ClassModel(weights, as_map(weights), known, few), few
-        ).log_posterior.evaluate(inputs)
-
-    one = fit(RANKED, np.arange(6), codes)
-    other = fit(RANKED[new][:, order], order, new[codes])
-    np.testing.assert_allclose(one[:, new], other, atol=1e-6)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm, t
+from scipy.stats import norm, t
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import balanced_accuracy_score
@@ -213,15 +213,6 @@ def test_two_classes_have_a_known_accuracy(strength):
         np.testing.assert_allclose(found, expected, atol=0.075)
 
 
-def test_many_independent_classes_have_a_known_accuracy():
-    """P(right) = E[Φ(u + d)^(L-1)] for a standard normal u."""
-    L, strength = 30, 2.0
-    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
-    expected = np.mean(norm.cdf(u + strength) ** (L - 1))
-    found = simulate_accuracies(np.eye(L))[:, np.argmin(abs(STRENGTHS - strength))]
-    assert found.mean() == pytest.approx(expected, abs=0.02)
-
-
 def test_the_prediction_does_not_depend_on_the_choice_of_eigenvectors(rng, monkeypatch):
     """Their signs are arbitrary, and so are they where eigenvalues are equal."""
     values = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
@@ -274,22 +265,6 @@ def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monke
     np.testing.assert_allclose(np.cov(drawn.T), known * schur, atol=0.04 * known)
 
 
-def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
-    """Five kinds of classes with strengths in common; the new classes are all of one of them."""
-    rng = np.random.default_rng(0)
-    n_trials, kind = 200, np.repeat(np.arange(5), 4)
-    similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
-    inside = 0
-    for _ in range(n_trials):
-        share = rng.choice(model.SHARES)
-        root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
-        strengths = 2 + root @ rng.normal(size=20)
-        means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
-        low, high = np.quantile(means, [0.025, 0.975])
-        inside += low <= strengths[16:].mean() <= high
-    assert binomtest(inside, n_trials, 0.95).pvalue > 0.01
-
-
 def test_the_interval_is_that_of_simulated_accuracies():
     equal = predict_mean_accuracy(np.full(5, 2.0), np.eye(9), np.eye(4))
     column = np.searchsorted(STRENGTHS, 2.0)
@@ -309,15 +284,6 @@ def test_draws_and_a_measurement_have_the_normal_posterior():
     assert weigh_draws(draws, 0.7, 0.2) == pytest.approx(expected, abs=0.002)
     plain = 0.5 + norm.ppf([0.5, 0.025, 0.975]) * 0.1
     assert weigh_draws(draws, 0.0, np.inf) == pytest.approx(plain, abs=0.002)
-
-
-def test_a_batch_moves_and_narrows_the_interval():
-    strengths, K = np.array([0.5, 3.5, 1.0, 2.5, 2.0, 1.5]), np.eye(4)
-    alone = predict_mean_accuracy(strengths, np.eye(10), K)
-    high = predict_mean_accuracy(strengths, np.eye(10), K, (alone.high, 0.1))
-    low = predict_mean_accuracy(strengths, np.eye(10), K, (alone.low, 0.1))
-    assert low.estimate < alone.estimate < high.estimate
-    assert max(low.high - low.low, high.high - high.low) < alone.high - alone.low
 
 
 def test_only_a_batch_of_new_classes_is_used_for_the_forecast():

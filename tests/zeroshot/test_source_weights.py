@@ -176,33 +176,3 @@ def test_a_table_that_lacks_a_class_changes_nothing_in_the_default_head(rng, rat
     odds = log_proba - log_proba[:, :1]
     expected = plain.log_proba(values)
     np.testing.assert_allclose(odds, expected - expected[:, :1], atol=1e-12)
-
-
-@pytest.mark.parametrize("has_raters", [True, False])
-def test_a_class_that_a_source_lacks_is_not_a_magnet(has_raters):
-    """Scores without any class in them: no class is predicted much too often.
-
-    A person lacks a class; or a table does, and two of the items as well.
-    """
-    rng = np.random.default_rng(0)
-    items, classes = [f"c{i}" for i in range(30)], [f"z{i}" for i in range(6)]
-    rater, n, n_lacking = ("somebody", 5, 0) if has_raters else (None, 30, 2)
-    shares = []
-    for _ in range(12):
-        parts = [
-            rs.Rankings.from_orders(
-                [rng.permutation(some)[:n].tolist() for _ in named],
-                items=items, targets=named, sources=source, raters=rater, kind=kind,
-            )
-            for named, some, source, kind in (
-                (classes, items, "one", "top"),
-                (classes[1:], items[n_lacking:], "two", "top" if has_raters else "subset"),
-            )
-        ]  # fmt: skip
-        found = (
-            rs.WeightedMean()
-            .fit(rs.Rankings.concatenate(parts))
-            .predict(rng.normal(size=(200, 30)))
-        )
-        shares.append(np.mean(found == classes[0]))
-    assert np.mean(shares) < 1.35 / 6

@@ -8,12 +8,11 @@ from sklearn.exceptions import NotFittedError
 import exact
 import rankshot as rs
 from rankshot.zeroshot.default_head import (
-    _measure_trust,
     center_weights,
     rank_bonus,
     rank_weights,
 )
-from rankshot.zeroshot.scores import KINDS, count_predictions
+from rankshot.zeroshot.scores import KINDS
 from refusals import refuses
 
 C = len(ITEMS)
@@ -161,59 +160,12 @@ def test_a_reference_covers_the_classes_that_are_predicted_for_it(predicted, cov
     np.testing.assert_allclose(head.coverage_, covered)
 
 
-def draw_reference(rng, n_classes, n_inputs, baselines):
-    """Scores of inputs of some classes, about baselines that all inputs share."""
-    means = rng.normal(size=(n_classes, 60))
-    labels = rng.integers(n_classes, size=n_inputs)
-    return rows_of(baselines + means[labels] + rng.normal(scale=0.3, size=(n_inputs, 60)))
-
-
-def trust_of(f):
-    return _measure_trust(f.mean(axis=0), np.cov(f.T, ddof=0), count_predictions(f))
-
-
-@pytest.mark.parametrize("n_inputs", [10, 30, 300])
-def test_a_reference_that_shows_chance_alone_is_not_trusted(rng, n_inputs):
-    drawn = [draw_reference(rng, 50, n_inputs, np.zeros(60)) for _ in range(100)]
-    assert np.mean([trust_of(f).any() for f in drawn]) < 0.16
-
-
-def test_trust_is_the_share_of_the_means_that_is_true(rng):
-    """It is the slope of the true means on the measured ones, less one standard error."""
-    trust, slopes = [], []
-    for _ in range(20):
-        baselines = rng.normal(scale=0.7, size=60)
-        f, many = (draw_reference(rng, *n, baselines) for n in ((30, 300), (5000, 20_000)))
-        mean = f.mean(axis=0)
-        trust.append(trust_of(f).mean())
-        slopes.append(many.mean(axis=0) @ mean / (mean @ mean))
-    assert 0.75 < np.mean(trust) < np.mean(slopes) < 0.95
-
-
 def test_subset_rankings_of_one_class_say_nothing():
     for useless in (["a"], [["a", "b", "c"]]):
         with refuses("rankings", "u"):
             rs.WeightedMean().fit(orders([useless, ["b", "c"]], targets=["u", "v"], kind="subset"))
     with pytest.raises(NotFittedError):
         rs.WeightedMean().decision_function(np.ones((1, C)))
-
-
-def test_a_seen_class_that_is_listed_twice_counts_once(rng):
-    """Of three classes whose scores are always equal, one tells as much as all."""
-    one = rng.normal(size=(500, 1))
-    usual = np.hstack([one, one, one, rng.normal(size=(500, 30))])
-    items = [f"{i:02}" for i in range(33)]
-    lists = rs.Rankings.from_orders(
-        [["00", "01", "02", "03"], ["04"]], items=items, targets=["u", "v"]
-    )
-    head = rs.WeightedMean(decay=0).fit(lists, reference=usual)
-    # Of the reference alone.
-    slope = 2 * head.head_.slopes[0] - center_weights(head.listed_)[0]
-    np.testing.assert_allclose(slope[:3], slope[0], rtol=1e-9)
-    # (R + 3.3 I)^-1 of the three: the eigenvalue is 3 in the direction of (1, 1, 1), if they are
-    # covered completely.
-    top = 1 + 2 * head.coverage_[0]
-    assert slope[0] / slope[3] == pytest.approx(4.3 / (3.3 + top), rel=0.05)
 
 
 # ------------------------------------------------------------------ limits
