@@ -13,6 +13,7 @@ from reproduction.defaults import (
     CONFIDENCE_ERRORS,
     FIXED,
     KINDS,
+    PAGE,
     THRESHOLDS,
     UNMEASURED,
     WITHOUT_PREDICTIONS,
@@ -20,6 +21,7 @@ from reproduction.defaults import (
     Number,
     Prediction,
     choose,
+    count_numbers,
     format_number,
     list_numbers,
     measure_number,
@@ -96,6 +98,9 @@ def test_the_page_has_the_numbers_of_the_code():
     assert set(on_page) == set(MEASURED), ADVICE
     in_code = {name: format_number(read_number(name)) for name in MEASURED}
     assert on_page == in_code, ADVICE
+    count = count_numbers()["n_numbers"]
+    assert count <= 20
+    assert f"There are {count}:" in PAGE.read_text("utf-8")
 
 
 def test_the_value_of_the_code_is_among_those_tried():

@@ -66,17 +66,13 @@ class Data(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """One normal distribution per class: its log-probabilities of the batch, and its parameters.
+    """One normal distribution per class: its log-probabilities of the batch.
 
-    Along the columns of ``axes`` the covariance within classes is the identity; ``means`` are the
-    expected means of the classes there, and ``spread`` is their prior variance. ``offsets`` are the
-    constants of the log-probabilities.
+    ``slopes`` and ``offsets`` are what it adds to those of the head, as linear functions of points.
     """
 
     log_share: Floats
-    axes: Floats
-    means: Floats
-    spread: Floats
+    slopes: Floats
     offsets: Floats
 
 
@@ -207,8 +203,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         shown = np.zeros((0, points.shape[1])) if few is None else components.transform(few)
         data = Data(points, log_proba, shown, known)
         self.equality_, mixtures = self._refine(data)
-        slopes = DENSITY_WEIGHT * sum(w * one.axes @ one.means.T for w, one in mixtures)
-        slopes = components.axes @ slopes
+        slopes = components.axes @ sum(w * one.slopes for w, one in mixtures)
         offsets = sum(w * one.offsets for w, one in mixtures) - components.center @ slopes
         log_share = log_softmax(sum(w * one.log_share for w, one in mixtures), axis=1)
         alone = np.asarray(head.log_proba(table), np.float64)
@@ -352,11 +347,12 @@ def run_em(
         spread = np.maximum(variances - 1, LEAST_SPREAD)
         uncertainty = 1 / (size[:, None] + 1 / spread)
         means = sums @ axes * uncertainty
-        density = points @ (axes @ means.T) - 0.5 * (means**2 + uncertainty).sum(axis=1)
+        slopes = DENSITY_WEIGHT * axes @ means.T
+        offsets = -0.5 * DENSITY_WEIGHT * (means**2 + uncertainty).sum(axis=1)
         if prior == "estimated":
             concentration = improve_concentration(concentration, size)
             log_prior = digamma(size + concentration) - digamma(n + L * concentration)
-        joint = head_log_proba + DENSITY_WEIGHT * density
+        joint = head_log_proba + points @ slopes + offsets
         if prior == "balanced":
             log_prior = balance(joint, log_prior)
         log_share = log_softmax(joint + log_prior, axis=1)
@@ -365,8 +361,7 @@ def run_em(
         back = means @ inverse.T
         within = total - (back.T @ sums + sums.T @ back - (back.T * size) @ back) / n
         within += (inverse * (size @ uncertainty / n)) @ inverse.T
-    offsets = log_prior - 0.5 * DENSITY_WEIGHT * (means**2 + uncertainty).sum(axis=1)
-    return Mixture(log_share, axes, means, spread, offsets)
+    return Mixture(log_share, slopes, offsets + log_prior)
 
 
 def balance(joint: Floats, log_prior: Floats) -> Floats:
@@ -439,11 +434,9 @@ def refine_batch(
     n, L = len(scores), len(fitted.classes)
     if batch is False or L < 2:
         return fitted
-    reason = describe_small_batch(n, L)
-    if batch == "auto" and n < LEAST_PER_CLASS * L:
-        reason = (
-            f"{LEAST_PER_CLASS * L} or more are classified jointly ({LEAST_PER_CLASS} per class)"
-        )
+    reason, least = describe_small_batch(n, L), LEAST_PER_CLASS * L
+    if batch == "auto" and n < least:
+        reason = f"{least} or more are classified jointly ({LEAST_PER_CLASS} per class)"
     if reason:
         return fitted.with_about(batch={"n": n, "reason": reason})
     refined = BatchRefinement(head).fit(scores, examples)

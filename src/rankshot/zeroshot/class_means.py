@@ -136,11 +136,8 @@ class Groups(NamedTuple):
         """Return the sums over the points of each class."""
         sums = np.zeros((n_classes, x.shape[1]))
         np.add.at(sums, codes, x)
-        counts, squares = (
-            np.bincount(codes, weight, n_classes).astype(float)
-            for weight in (None, np.vecdot(x, x))
-        )
-        return cls(counts, sums, squares)
+        counts = np.bincount(codes, minlength=n_classes).astype(float)
+        return cls(counts, sums, np.bincount(codes, np.vecdot(x, x), n_classes))
 
     def plus(self, x: Floats, proba: Floats) -> Self:
         """Return the sums over these points and others, whose classes are uncertain.
@@ -378,8 +375,6 @@ class ClassModel:
         One of the two is needed.
     unlabelled : Unlabelled, optional
         Inputs that may be of new classes.
-    feature_weight : float
-        The weight of features, if there are any. By default, both kinds of columns count the same.
     trust : float
         From 0 to 1, a factor of the weight of the rankings.
     """
@@ -389,15 +384,12 @@ class ClassModel:
     reference: Reference | None
     examples: Examples | None
     unlabelled: Unlabelled | None = None
-    feature_weight: float = 0.5
     trust: float = 1.0
 
-    @cached_property
-    def kinds(self) -> dict[str, float]:
-        """The kinds of columns, with their weights."""
-        if not self.part.feature_slopes.shape[1]:
-            return {"f": 1.0}
-        return {"f": 1 - self.feature_weight, "features": self.feature_weight}
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of columns; all count the same."""
+        return ("f", "features") if self.part.feature_slopes.shape[1] else ("f",)
 
     @cached_property
     def spaces(self) -> dict[str, Space]:
@@ -450,8 +442,8 @@ class ClassModel:
         offsets = [np.zeros(n) for n in self.weights.shape]
         for kind, space in self.spaces.items():
             means = self.means[kind]
-            scale = factor * self.kinds[kind]
-            scale *= space.calibrate(means, self.points[kind], self.codes)
+            scale = factor * space.calibrate(means, self.points[kind], self.codes)
+            scale /= len(self.kinds)
             for i, m in enumerate((means.new, space.seen)):
                 along = scale * m * means.precision
                 slopes[i][kind], offset = space.unfold(along, -0.5 * np.vecdot(along, m))
