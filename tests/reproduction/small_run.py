@@ -1,4 +1,4 @@
-"""One run of all experiments on a part of the embedded data, in seconds; a distance by counting."""
+"""One run of all experiments on a part of the embedded data, in seconds."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,13 +48,6 @@ def without_images(name, seen, new):
     """Return data with names of classes alone."""
     nothing = np.zeros((0, 2), np.float32), np.array([], str)
     return LabelledData(name, *nothing * 3, seen_classes=seen, new_classes=new)
-
-
-def hausdorff(p, q):
-    """Return |U| + max(|S|, |T|) of the places of items in two rankings, counted pair by pair."""
-    i, j = np.triu_indices(len(p), 1)
-    x, y = (np.sign(np.round(np.take(one, i) - np.take(one, j), 9)) for one in (p, q))
-    return np.sum(x * y < 0) + max(np.sum((x == 0) & (y != 0)), np.sum((y == 0) & (x != 0)))
 
 
 def write_features(path):

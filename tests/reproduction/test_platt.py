@@ -64,15 +64,6 @@ def test_scikit_learn_finds_the_same_for_one_vs_rest():
     assert fitted[1] == pytest.approx([-each.b_ for each in theirs], rel=1e-5, abs=1e-5)
 
 
-def test_separated_sides_get_the_smoothed_targets():
-    """Two values of f, one per side: the sigmoid can meet both targets."""
-    y = np.array(["bus"] * 3 + ["fox"] * 5)
-    f = np.where(y == "bus", 2.0, -1.0)
-    slope, intercept = fit_platt(Scores(f[:, None], ["bus", "fox"], "one-vs-one"), y)
-    assert expit(slope * 2 + intercept) == pytest.approx(4 / 5, abs=1e-12)
-    assert expit(-slope + intercept) == pytest.approx(1 / 7, abs=1e-12)
-
-
 @pytest.mark.parametrize("distance", [3, 1e5])
 def test_one_input_far_from_the_others(rng, distance):
     """Where whole Newton steps run away."""

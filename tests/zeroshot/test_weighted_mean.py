@@ -29,10 +29,6 @@ def scores(rng, kind="multiclass", n=60, dtype=np.float64):
     return rs.Scores(values.astype(dtype), ITEMS, kind)
 
 
-def like(table, values):
-    return rs.Scores(values, table.items, table.kind)
-
-
 def orders(lists, **options):
     return rs.Rankings.from_orders(lists, items=ITEMS, **options)
 
@@ -128,20 +124,6 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
     # Correlations have an influence.
     alone, _ = by_inverse(*weights, by_class(usual), by_class(new), decorrelated=False)
     assert np.abs(alone - expected).max() > 0.05
-
-
-@each_kind
-def test_what_is_added_to_a_row_and_its_scale_do_not_matter(rng, kind):
-    usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    before = rs.WeightedMean().fit(VOTES, reference=usual).log_proba(new)
-
-    def moved(table):
-        # A sum over pairs has no room for a constant: f_ij = -f_ji.
-        move = 0 if kind == "one-vs-one" else rng.normal(scale=50, size=(len(table), 1))
-        return like(table, rng.uniform(0.1, 9, (len(table), 1)) * table.columns + move)
-
-    after = rs.WeightedMean().fit(VOTES, reference=moved(usual)).log_proba(moved(new))
-    np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

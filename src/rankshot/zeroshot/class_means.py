@@ -18,7 +18,7 @@ The log-likelihood of a class with the mean m is then linear in x:
 
 with the precision P of an input about an uncertain mean. The factor t calibrates: the values of a
 class vary over inputs of other classes as much as by the model. Features and scores repeat each
-other, so the log-likelihood is a weighted mean over both kinds. `fit_correction` is a logistic
+other, so the log-likelihood is the mean over both kinds. `fit_correction` is a logistic
 regression of what is left.
 """
 
@@ -371,8 +371,8 @@ class ClassModel:
     part : LinearMap
         The log-posteriors by the rankings.
     reference : Reference, optional
-    examples : Examples, optional
-        One of the two is needed.
+    examples : Examples
+        There may be none if there is a reference.
     unlabelled : Unlabelled, optional
         Inputs that may be of new classes.
     trust : float
@@ -382,7 +382,7 @@ class ClassModel:
     weights: Floats
     part: LinearMap
     reference: Reference | None
-    examples: Examples | None
+    examples: Examples
     unlabelled: Unlabelled | None = None
     trust: float = 1.0
 
@@ -395,7 +395,6 @@ class ClassModel:
     def spaces(self) -> dict[str, Space]:
         """The space of each kind of columns."""
         known = self.reference or self.examples
-        assert known is not None  # noqa: S101 (one of the two is needed)
         fit = Space.measure if self.reference else Space.expect
         C, found = self.weights.shape[1], {}
         for kind in self.kinds:
@@ -404,16 +403,9 @@ class ClassModel:
             found[kind] = fit(columns, known[1], own)
         return found
 
-    @property
-    def codes(self) -> Codes:
-        """The classes of the examples."""
-        return np.zeros(0, np.intp) if self.examples is None else self.examples.codes
-
     @cached_property
     def points(self) -> dict[str, Floats]:
         """The examples as points of each space."""
-        if self.examples is None:
-            return {kind: np.zeros((0, len(s.variance))) for kind, s in self.spaces.items()}
         return {k: s.place(getattr(self.examples.inputs, k)) for k, s in self.spaces.items()}
 
     @cached_property
@@ -421,7 +413,7 @@ class ClassModel:
         """The means of the new classes in each space."""
         found = {}
         for kind, space in self.spaces.items():
-            groups = Groups.collect(self.points[kind], self.codes, len(self.weights))
+            groups = Groups.collect(self.points[kind], self.examples.codes, len(self.weights))
             batch = None
             if self.unlabelled is not None:
                 columns = getattr(self.unlabelled.inputs, kind)
@@ -432,9 +424,8 @@ class ClassModel:
     @property
     def ranking_share(self) -> float:
         """The weight of the log-posterior by the rankings."""
-        return (
-            self.trust * RANKING_EXAMPLES / (RANKING_EXAMPLES + len(self.codes) / len(self.weights))
-        )
+        n_examples = len(self.examples.codes) / len(self.weights)
+        return self.trust * RANKING_EXAMPLES / (RANKING_EXAMPLES + n_examples)
 
     def fit_maps(self, factor: float = 1.0) -> tuple[LinearMap, LinearMap]:
         """Return log-likelihoods of the new and of the seen classes, times a factor."""
@@ -442,7 +433,7 @@ class ClassModel:
         offsets = [np.zeros(n) for n in self.weights.shape]
         for kind, space in self.spaces.items():
             means = self.means[kind]
-            scale = factor * space.calibrate(means, self.points[kind], self.codes)
+            scale = factor * space.calibrate(means, self.points[kind], self.examples.codes)
             scale /= len(self.kinds)
             for i, m in enumerate((means.new, space.seen)):
                 along = scale * m * means.precision

@@ -184,8 +184,9 @@ def measure_coherence(listed: Floats, correlations: Floats) -> float:
     if n < 4:
         return np.inf
     together = listed.T @ listed
-    # Without their means over pairs, both have the mean 0.
-    A, R = (_center_pairs(matrix) for matrix in (together, correlations))
+    # Without their diagonals, and their means over pairs, both have the mean 0.
+    others = ~np.eye(n, dtype=bool)
+    A, R = (np.where(others, x - x[others].mean(), 0.0) for x in (together, correlations))
     pairs = n * (n - 1)
     a, r = (np.array([(x**2).sum(), (x.sum(axis=1) ** 2).sum()]) for x in (A, R))
     variance = 2 * a[0] * r[0] / pairs
@@ -195,13 +196,6 @@ def measure_coherence(listed: Floats, correlations: Floats) -> float:
     if variance <= np.finfo(float).eps * max(scale, 1.0):
         return np.inf
     return float((A * R).sum() / np.sqrt(variance))
-
-
-def _center_pairs(matrix: Floats) -> Floats:
-    """A symmetric matrix without its diagonal, and without the mean of all other cells."""
-    n = len(matrix)
-    others = ~np.eye(n, dtype=bool)
-    return np.where(others, matrix - matrix[others].mean(), 0.0)
 
 
 def weigh_sources(rankings: Rankings, weights: Mapping[str, float]) -> Rankings:

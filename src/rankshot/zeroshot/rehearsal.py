@@ -225,23 +225,19 @@ def hold_out(scores: Scores, labels: Labels, rankings: Rankings, group: tuple[st
     # Classes without a column that are in another group are neither.
     is_new, is_seen = np.isin(labels, group), np.isin(labels, left.items)
     reference = left[is_seen]
-    _require_agreement(reference, labels[is_seen])
+    # If the classifier is no better than chance, scores and labels do not belong to each other.
+    first = np.array(left.items)[most_probable(reference.values)]
+    agreement = float(np.mean(first == labels[is_seen]))
+    if len(reference) >= ENOUGH_TO_JUDGE and agreement < 2 / len(left.items):
+        rule = (
+            f"are the classes with the highest score of only {agreement:.1%} of the inputs of "
+            "other seen classes"
+        )
+        hint = "do the labels belong to these scores, row by row?"
+        raise InputError("labels", NO_VALUE, rule, hint=hint)
     about = rankings[np.isin(rankings.targets.astype(str), group)]
     about = restrict_items(about, [name for name in about.items if name in {*left.items}])
     if missing := sorted({*group} - {*about.target_names}):
         hint = f"held out together: {quote_names(group)}"
         raise InputError("rankings", missing[0], "lists no seen class that is left", hint=hint)
     return Fold(about.change_items(left.items), reference, left[is_new], labels[is_new])
-
-
-def _require_agreement(scores: Scores, labels: Labels) -> None:
-    """Raise if the classifier is no better than chance: then scores and labels do not belong."""
-    agreement = float(np.mean(np.array(scores.items)[most_probable(scores.values)] == labels))
-    if len(scores) >= ENOUGH_TO_JUDGE and agreement < 2 / len(scores.items):
-        raise InputError(
-            "labels",
-            NO_VALUE,
-            f"are the classes with the highest score of only {agreement:.1%} of the inputs of "
-            "other seen classes",
-            hint="do the labels belong to these scores, row by row?",
-        )

@@ -171,9 +171,8 @@ class DecisionData:
     def fit(self) -> Decision:
         """Return the log-odds, without a threshold."""
         (L, C), reference = self.weights.shape, self.reference
-        inputs = None if reference is None else reference.inputs
-        baseline = None if inputs is None else measure_baseline(inputs.f)
-        n_features = 0 if inputs is None else inputs.features.shape[1]
+        baseline = None if reference is None else measure_baseline(reference.inputs.f)
+        n_features = 0 if reference is None else reference.inputs.features.shape[1]
 
         def head(weights: Floats) -> LinearMap:
             part = fit_linear_part(weights, baseline, 1.0)
@@ -186,7 +185,9 @@ class DecisionData:
             nothing = LinearMap(*(np.zeros_like(part) for part in own))
             return Decision(by_rankings, nothing, by_rankings, own, 1.0)
         unlabelled = None if self.batch is None else self.batch.weigh()
-        model = ClassModel(self.weights, by_rankings, reference, self.examples, unlabelled)
+        nowhere = np.zeros(0, np.intp)
+        few = self.examples or Examples(reference.inputs.take(nowhere), nowhere)
+        model = ClassModel(self.weights, by_rankings, reference, few, unlabelled)
         new, seen = model.fit_maps()
         new = new.plus(by_rankings, np.full(L, model.ranking_share))
         return Decision(

@@ -95,7 +95,11 @@ class DirectSimilarity(_SimilarityMethod):
             rule = "has negative similarities only"
             hint = "leave it out, or use similarity.rescale(), which makes the smallest value 0"
             raise InputError("similarity", str(unlike[0]), rule, similarity.source, hint)
-        self.exponents_: Doubles = _exponents(values, self.n_similar)
+        share = share_of_largest(values, self.n_similar)
+        weights = share * np.maximum(np.nan_to_num(values), 0)
+        nothing = weights.sum(axis=1) == 0
+        weights[nothing] = (share * (values == 0))[nothing]
+        self.exponents_: Doubles = weights / weights.sum(axis=1, keepdims=True)
         given = dict.fromkeys(self.items_, 1.0) if self.class_prior is None else self.class_prior
         prior = [
             require_number(f"class_prior[{item!r}]", given.get(item, 0), above=0)
@@ -120,15 +124,6 @@ def share_of_largest(values: Doubles, n: int) -> Doubles:
     left = n - above.sum(axis=1, keepdims=True)
     share = above + level * (left / level.sum(axis=1, keepdims=True))
     return np.where(np.isnan(values), 0.0, share)
-
-
-def _exponents(values: Doubles, n: int) -> Doubles:
-    """y_k^z; negative similarities count as 0, and if 0 is the largest, all 0 are equal."""
-    share = share_of_largest(values, n)
-    weights = share * np.maximum(np.nan_to_num(values), 0)
-    nothing = weights.sum(axis=1) == 0
-    weights[nothing] = (share * (values == 0))[nothing]
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 class ConSE(_SimilarityMethod):
