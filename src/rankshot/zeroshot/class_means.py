@@ -137,7 +137,8 @@ class Groups(NamedTuple):
         sums = np.zeros((n_classes, x.shape[1]))
         np.add.at(sums, codes, x)
         counts = np.bincount(codes, minlength=n_classes).astype(float)
-        return cls(counts, sums, np.bincount(codes, np.vecdot(x, x), n_classes))
+        squares = np.bincount(codes, np.vecdot(x, x), n_classes).astype(float)
+        return cls(counts, sums, squares)
 
     def plus(self, x: Floats, proba: Floats) -> Self:
         """Return the sums over these points and others, whose classes are uncertain.
