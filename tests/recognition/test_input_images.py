@@ -38,10 +38,7 @@ def assert_colors(image, left, right, within=30):
 
 
 def test_formats_and_modes(tmp_path):
-    for ending in ("jpg", "png", "webp", "bmp", "tif", "ppm", "gif", "avif"):
-        two_halves().save(tmp_path / f"a.{ending}")
-        assert_colors(read_image(tmp_path / f"a.{ending}"), RED, BLUE)
-    for mode, file in (("CMYK", "a.jpg"), ("P", "a.png"), ("RGBA", "a.png")):
+    for mode, file in (("CMYK", "a.jpg"), ("P", "a.gif"), ("RGBA", "a.webp")):
         (two_halves().quantize(2) if mode == "P" else two_halves().convert(mode)).save(
             tmp_path / file
         )

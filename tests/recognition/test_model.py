@@ -335,14 +335,6 @@ def test_models_and_pipelines_of_transformers_are_taken_as_they_are(tmp_path, ph
         rs.recognition.score(network, texts)
 
 
-@pytest.mark.slow
-def test_names_that_transformers_made_up_are_not_used(tmp_path):
-    place = write_text_transformer(tmp_path / "bert", labels=None)
-    with refuses("seen"):
-        rs.recognition.score(place, TEXTS)
-    assert rs.recognition.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
-
-
 CONFIG_OF_OWN = {"auto_map": {"AutoConfig": "own.Own"}}
 TOKENIZER = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
 PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}

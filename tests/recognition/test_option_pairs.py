@@ -85,42 +85,41 @@ def test_all_pairs_of_options():
     assert "\n".join(map(str, problems)) == ""
 
 
+SCORES = rs.Scores(USUAL, SEEN)
+REFERENCE = SCORES, LABELS
+
+
 def test_a_dict_is_of_one_rater_so_its_accuracy_is_forecast():
-    scores = rs.Scores(USUAL, SEEN)
-    reference = scores, LABELS
-    found = rs.recognise(scores, LISTS, reference=reference)
-    named = rs.recognise(scores, LISTS, reference=reference, raters="ann")
+    found = rs.recognise(SCORES, LISTS, reference=REFERENCE)
+    named = rs.recognise(SCORES, LISTS, reference=REFERENCE, raters="ann")
     assert found.predicted == named.predicted is not None
     assert len(found.forecast.classes) == 5
     several = {name: [order, order] for name, order in LISTS.items()}
-    assert rs.recognise(scores, several, reference=reference).predicted is None
+    assert rs.recognise(SCORES, several, reference=REFERENCE).predicted is None
 
 
 def test_rankings_of_seen_classes_by_another_source_are_not_rehearsed():
-    scores = rs.Scores(USUAL, SEEN)
     new = rs.Rankings.from_orders(NEW, items=SEEN, sources="zoo")
     seen = rs.Rankings.from_orders({name: LISTS[name] for name in SEEN}, items=SEEN)
     both = rs.Rankings.concatenate([new, seen])
-    found = rs.recognise(scores, both, reference=(scores, LABELS))
+    found = rs.recognise(SCORES, both, reference=REFERENCE)
     assert found.forecast is None
-    alone = rs.recognise(scores, new, reference=(scores, LABELS))
+    alone = rs.recognise(SCORES, new, reference=REFERENCE)
     np.testing.assert_allclose(found.proba, alone.proba, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [9, 10])
 def test_a_reference_of_ten_inputs_is_used(n):
-    scores = rs.Scores(USUAL, SEEN)
-    found = rs.recognise(scores, NEW, reference=rs.Scores(USUAL[:n], SEEN))
-    alone = rs.recognise(scores, NEW)
+    found = rs.recognise(SCORES, NEW, reference=rs.Scores(USUAL[:n], SEEN))
+    alone = rs.recognise(SCORES, NEW)
     assert (found.knowledge.reference is not None) == (n == 10)
     assert np.allclose(found.proba, alone.proba) == (n == 9)
 
 
 def test_only_rankings_by_raters_are_rehearsed_if_raters_rank_the_new_classes():
-    scores = rs.Scores(USUAL, SEEN)
     orders, targets = list(LISTS.values()), list(LISTS)
     for seen_rater, is_rehearsed in (("ann", True), (None, False)):
         raters = [seen_rater if name in SEEN else "ann" for name in targets]
         lists = rs.Rankings.from_orders(orders, items=SEEN, targets=targets, raters=raters)
-        found = rs.recognise(scores, lists, reference=(scores, LABELS))
+        found = rs.recognise(SCORES, lists, reference=REFERENCE)
         assert (found.forecast is not None) == is_rehearsed

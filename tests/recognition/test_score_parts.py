@@ -1,9 +1,7 @@
 """Scores of many inputs, in one table or a folder of parts: what is kept, and after a stop."""
 
 import csv
-import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -170,17 +168,3 @@ def test_one_vs_one_scores_keep_their_kind(tmp_path, rng):
         np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
     with pytest.raises(rs.RankshotError):
         write_scores(model, X, tmp_path / "s.csv")
-
-
-def test_odd_ids_are_read_back(tmp_path):
-    ids = ["a\rb", "\r", "a\r\nb", "a\nb", 'a"b', "a,b", " a ", "é\u2028"]
-    rows = [json.dumps({"id": name, "text": "t"}) for name in ids]
-    rows.append(json.dumps({"id": "skipped\r", "text": ""}))
-    (tmp_path / "t.jsonl").write_text("\n".join(rows))
-    model = rs.recognition.open_model(lambda texts: [[1.5, 2.5]] * len(texts))
-    model = replace(model, takes="texts")
-    for table in (tmp_path / "s.csv", tmp_path / "t.parquet"):
-        write_scores(model, tmp_path / "t.jsonl", table, ["one", "two\rthree"], on_error="skip")
-        assert read_scores(table)[0] == ids
-    with (tmp_path / "s.skipped.csv").open(newline="") as stream:
-        assert [row[0] for row in csv.reader(stream)] == ["id", "skipped\r"]
