@@ -107,6 +107,14 @@ def read_json_lines(
         odd[str(problem)] = None
 
 
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text that anybody may have written; None if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield names, one per line, with the numbers of their lines.
 
@@ -212,10 +220,8 @@ def read_hashes(manifest: Path | None, key: str = "files") -> dict[str, str]:
     """
     if manifest is None or not manifest.is_file():
         return {}
-    try:
-        files = json.loads(manifest.read_bytes()).get(key, {})
-    except (ValueError, AttributeError, RecursionError):
-        files = None
+    content = parse_json(manifest.read_bytes())
+    files = content.get(key, {}) if isinstance(content, dict) else None
     if not isinstance(files, dict):
         raise InputError("folder", str(manifest), "is damaged", hint="remove it, or overwrite it")
     return {str(name): str(digest) for name, digest in files.items()}

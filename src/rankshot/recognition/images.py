@@ -7,7 +7,6 @@ of the model, from a named preset, or from the user, and are printed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, short_repr
-from rankshot.core.files import require_regular
+from rankshot.core.files import parse_json, require_regular
 from rankshot.core.images import require_pillow
 from rankshot.core.validation import (
     require_choice,
@@ -149,12 +148,7 @@ class Preprocessing:
             if not path.suffix and not path.is_file():
                 return PRESETS[require_choice("preset", where, PRESETS)]
             require_regular(path, "preprocessing")
-            try:
-                config = json.loads(path.read_text(encoding="utf-8-sig"))
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    "preprocessing", NO_VALUE, f"is not JSON ({error})", where
-                ) from None
+            config = parse_json(path.read_bytes())
         try:
             with prefix_errors(where):
                 return cls(**_read_config(dict(config)))

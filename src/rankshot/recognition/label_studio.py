@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 from rankshot import __version__
 from rankshot.core.columns import open_table
 from rankshot.core.errors import InputError, quote_names
-from rankshot.core.files import replace_own, require_regular
+from rankshot.core.files import parse_json, replace_own, require_regular
 from rankshot.core.tables import ID, LABEL
 
 TAGS = {"images": ("Image", "image"), "texts": ("Text", "text")}
@@ -131,10 +131,7 @@ def _collect(pairs: Iterable[tuple[Any, Any]], path: Path) -> dict[str, str]:
 
 def _read_tasks(path: Path) -> list[Mapping[str, Any]]:
     """The tasks that Label Studio exports as JSON."""
-    try:
-        tasks: list[Mapping[str, Any]] = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        raise InputError("examples", str(path), "is not JSON") from None
+    tasks: list[Mapping[str, Any]] = parse_json(path.read_bytes())
     is_export = isinstance(tasks, list) and all(
         isinstance(task, Mapping) and isinstance(task.get("data"), Mapping) for task in tasks
     )

@@ -6,7 +6,6 @@ these, EfficientNet-Lite0, comes with the package.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import InputError, RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.files import require_regular
+from rankshot.core.files import parse_json, require_regular
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import CONFIG_FILE, PRESETS, Preprocessing
 from rankshot.recognition.inputs import (
@@ -324,18 +323,10 @@ def _describe(values: Sequence[Any]) -> str:
     return ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in values)
 
 
-def _read_json(text: str) -> Any:
-    """Return an entry of the metadata, which anybody may have written; None if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
     """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
     if PREPROCESSING_KEY in metadata:
-        config = _read_json(metadata[PREPROCESSING_KEY])
+        config = parse_json(metadata[PREPROCESSING_KEY])
         # A text would be the name of a file.
         values = config if isinstance(config, dict) else {}
         return Preprocessing.read(values, f"{PREPROCESSING_KEY!r} in it")
@@ -351,7 +342,7 @@ def _find_classes(metadata: dict[str, str], path: Path) -> tuple[Any, str]:
     odd = ""
     for key in CLASS_KEYS:
         if key in metadata:
-            found = _read_json(metadata[key])
+            found = parse_json(metadata[key])
             if IMAGENET in (found, metadata[key]):
                 return IMAGENET, ""
             is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
@@ -360,5 +351,5 @@ def _find_classes(metadata: dict[str, str], path: Path) -> tuple[Any, str]:
             text = short_repr(metadata[key])
             odd = odd or f" ({key!r} in it is not a JSON list of names: {text})"
     beside = path.parent / "config.json"
-    config = _read_json(beside.read_text("utf-8", "replace")) if beside.is_file() else None
+    config = parse_json(beside.read_bytes()) if beside.is_file() else None
     return name_outputs(config.get("id2label") if isinstance(config, dict) else None), odd

@@ -26,6 +26,7 @@ from rankshot.core.files import (
     TEMPORARY,
     hash_file,
     lock_folder,
+    parse_json,
     read_hashes,
     read_json_lines,
     replace_file,
@@ -286,10 +287,7 @@ def open_run(folder: str | Path) -> Run:
 def _read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError("folder", str(path.parent), "is not the folder of a run")
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        content = {}
+    content: dict[str, Any] = parse_json(path.read_bytes())
     found = content.get("format") if isinstance(content, dict) else None
     if found != FORMAT:
         rule = "is of another version" if str(found).startswith("rankshot run") else "is damaged"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankshot.core.errors import InputError, prefix_errors, quote_names, suggest_name
-from rankshot.core.files import replace_file, require_ending, require_regular
+from rankshot.core.files import parse_json, replace_file, require_ending, require_regular
 from rankshot.core.validation import require_choice, require_number
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.class_rankings import DECAY
@@ -120,11 +119,10 @@ class Settings:
     @classmethod
     def read(cls, path: str | Path) -> Settings:
         """Read settings from ``path``, a .json file that `write` wrote."""
-        path, content = Path(path), None
+        path = Path(path)
         require_ending(path, (".json",))
         require_regular(path)
-        with suppress(ValueError, RecursionError):
-            content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes())
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             rule, hint = "is not a file of settings of this version", "a rehearsal writes one"
             raise InputError("settings", str(path), rule, hint=hint)
