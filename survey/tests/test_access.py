@@ -188,12 +188,11 @@ def test_a_paused_study_says_so_and_keeps_what_is_sent(opened):
     fields = form_of(client.get("/?PROLIFIC_PID=bob").text).fields
     set_state(database, "paused")
     assert client.post(form.action, form.answer("1")).status == 303
-    new = (client.get("/?PROLIFIC_PID=bob"), client.post("/start", fields))
-    for page in (client.get(home), client.get(f"/?{ANN}"), *new):
-        assert page.status == 503
-        assert "paused" in page.text
-        # Who has begun goes on later: a code would end the submission.
-        assert (f'href="{FULL}"' in page.text) == (page in new)
+    begun = client.get(home), client.get(f"/?{ANN}")
+    new = client.get("/?PROLIFIC_PID=bob"), client.post("/start", fields)
+    assert [page.status for page in (*begun, *new)] == [503] * 4
+    # Who has begun goes on later: a code would end the submission.
+    assert [f'href="{FULL}"' in page.text for page in (*begun, *new)] == [False] * 2 + [True] * 2
     assert count_answers(database) == 1
     set_state(database, "open")
     assert "C1A2B3" in finish(client, home)
