@@ -75,6 +75,8 @@ def run(app: App, words: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     command: Callable[..., object] | None = None
     try:
+        # Without words, the parser would warn in tests, which set the arguments of the process.
+        words = sys.argv[1:] if words is None else words
         command, bound, _ = app.parse_args(words, print_error=False, exit_on_error=False)
         command(*bound.args, **bound.kwargs)
     except InputError as error:
