@@ -188,16 +188,8 @@ def test_intervals_are_counted_by_data_set():
     inside, outside = predict("a", 0.2, 0.6, 0.4), predict("b", 0.4, 0.6, 0.7)
     first, *_, last = summarize_predictions([*inside, *inside, *inside, *outside])
     # Each data set counts the same; the widths are .4 and .2, the differences +.1 and -.2.
-    assert first == (
-        "raters",
-        "a random quarter",
-        "4",
-        "0.500",
-        "0.000",
-        "0.300",
-        "-0.050",
-        "0.150",
-    )
+    shares = "0.500", "0.000", "0.300", "-0.050", "0.150"
+    assert first == ("raters", "a random quarter", "4", *shares)
     assert last[:2] == ("tables", "the half most different from one class")
     # The interval of a batch depends on the error of confidence.
     every = [one._replace(error=error) for error in CONFIDENCE_ERRORS for one in inside]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from head_cases import ITEMS, RANKINGS, TARGETS, random_scores
+from head_cases import RANKINGS, TARGETS, random_scores
 from scipy.linalg import sqrtm
 from scipy.special import digamma, log_softmax, softmax
 from scipy.stats import dirichlet_multinomial, multivariate_normal, zscore
@@ -313,17 +313,6 @@ def test_the_components_are_those_of_largest_variance(rng, monkeypatch):
 
 
 # ------------------------------------------------------------------ what must not matter
-
-
-@each_kind
-def test_the_scale_of_an_input_does_not_matter(rng, kind):
-    """A long text may have scores a hundred times as large as a short one of the same class."""
-    head, scores = rs.WeightedMean().fit(RANKINGS), batch(rng, kind)
-    scaled = rs.Scores(scores.columns * rng.lognormal(0, 2, (len(scores), 1)), ITEMS, kind)
-    before, after = (
-        BatchRefinement(head).fit(each).predict_proba(each) for each in (scores, scaled)
-    )
-    np.testing.assert_allclose(after, before, atol=1e-9)
 
 
 # ------------------------------------------------------------------ what is done with a batch

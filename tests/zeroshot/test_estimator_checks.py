@@ -1,8 +1,7 @@
 """scikit-learn's own estimator checks.
 
-All of them run on `ZeroShotClassifier`, whose `fit` takes X and y. Eight cannot hold and are listed
-as expected failures, with their reasons. Six of these eight fail only because predictions are text:
-they run again, and hold, on a subclass that predicts numbers.
+All of them run on a `ZeroShotClassifier`, whose `fit` takes X and y, that predicts numbers: some
+checks compare predictions. Two cannot hold and are listed as expected failures.
 
 Ten checks run on every other estimator, those in `experiments.peers` included. They concern
 parameters, `clone`, `repr`, tags and base classes, and none of them calls `fit`.
@@ -42,33 +41,18 @@ RANKINGS = rs.Rankings.from_orders(
     [["0"], ["1"], ["0", "1"], ["1", "0"]], items=["0", "1"], targets=["p", "q", "r", "s"]
 )
 NEW_CLASSES = "it answers new classes, not those in y"
-TEXT = "its predictions are text, which this check compares with numbers"
-COMPARE_NUMBERS = [
-    checks.check_classifier_data_not_an_array,
-    checks.check_estimators_pickle,
-    checks.check_fit_idempotent,
-    checks.check_methods_sample_order_invariance,
-    checks.check_methods_subset_invariance,
-    checks.check_supervised_y_2d,
-]
 EXPECTED_FAILURES = {
     "check_classifiers_classes": NEW_CLASSES,
     "check_classifiers_train": NEW_CLASSES,
-    **{check.__name__: TEXT for check in COMPARE_NUMBERS},
 }
 
 
 @checks.parametrize_with_checks(
-    [rs.ZeroShotClassifier(Numbered(), rankings=RANKINGS)],
+    [NumbersPredicted(Numbered(), rankings=RANKINGS)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_classifier(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("check", COMPARE_NUMBERS)
-def test_classifier_with_numbers_as_predictions(check):
-    check("ZeroShotClassifier", NumbersPredicted(Numbered(), rankings=RANKINGS))
 
 
 def test_names_of_features_are_those_of_the_estimator():

@@ -85,16 +85,6 @@ def test_a_head_with_evidence_is_the_sum_of_both(problem):
     assert right[0] > np.mean(np.array(CLASSES)[e.argmax(axis=1)] == truth) - 0.04
 
 
-def test_what_is_added_to_a_row_and_the_scale_do_not_matter(problem):
-    rankings, scores, _ = problem
-    head = rs.WeightedMean().fit(rankings, evidence=scores)
-    e = scores.evidence
-    moved = rs.Scores(30 * e.values + np.arange(160.0)[:, None], e.items)
-    other = scores.with_blocks(features=scores.features, evidence=moved)
-    again = rs.WeightedMean().fit(rankings, evidence=other)
-    np.testing.assert_allclose(again.log_proba(other), head.log_proba(scores), atol=1e-9)
-
-
 def test_examples_and_files_go_along(problem):
     rankings, scores, truth = problem
     head = rs.WeightedMean().fit(rankings, examples=(scores[::20], truth[::20]), evidence=scores)

@@ -53,10 +53,8 @@ def test_coherence_by_enumeration(rng, n):
     assert found == pytest.approx(measure_by_enumeration(listed, correlations), rel=1e-9)
 
 
-def test_coherence_does_not_depend_on_scales_and_may_be_unknown(rng):
+def test_coherence_may_be_unknown(rng):
     listed, correlations = rng.random((5, 20)), np.corrcoef(rng.normal(size=(20, 30)))
-    found = measure_coherence(listed, correlations)
-    assert measure_coherence(9 * listed, correlations / 2) == pytest.approx(found)
     assert measure_coherence(listed, np.full((20, 20), 0.3)) == np.inf
     assert measure_coherence(np.ones((5, 20)), correlations) == np.inf
     assert measure_coherence(listed[:, :3], correlations[:3, :3]) == np.inf
