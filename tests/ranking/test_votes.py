@@ -130,9 +130,6 @@ def test_bad_rows_are_counted_shown_and_skipped(tmp_path):
         rs.read_rankings(path, rater="user_id", on_error="skip", items=["x", "y"])
     with refuses("on_error", "raise"):
         rs.read_rankings(path, on_error="raise")
-
-
-def test_lines_of_json_can_be_skipped(tmp_path):
     path = tmp_path / "votes.jsonl"
     path.write_text('{"winner": "a", "loser": "b"}\n{"winner"\n{"winner": "b", "loser": "c"}\n')
     with pytest.warns(UserWarning, match=r"1 row of 3 .*votes\.jsonl:2: "):
@@ -202,7 +199,7 @@ def test_what_applies_to_tables_is_refused_for_rankings(tmp_path):
                 rs.read_rankings(each, **{name: value})
 
 
-def test_covariates_skip_the_same_rows(tmp_path):
+def test_covariates_skip_the_same_rows_and_must_be_numbers(tmp_path):
     rows = [f"{a},{b},{w},{i % 7}" for i in range(40) for a, b, w in (["x", "y", "xy"[i % 3 % 2]],)]
     good = write(tmp_path / "good.csv", "\n".join(["a,b,winner,length", *rows]))
     bad = write(tmp_path / "bad.csv", "\n".join(["a,b,winner,length", "x,y,?,9", *rows]))
@@ -210,9 +207,6 @@ def test_covariates_skip_the_same_rows(tmp_path):
     with pytest.warns(UserWarning, match="1 row of 41 skipped"):
         found = rs.leaderboard(bad, covariates=["length"], on_error="skip").effects["length"]
     assert found == wanted
-
-
-def test_a_covariate_that_is_not_a_number_is_named(tmp_path):
     path = write(tmp_path / "votes.csv", "a,b,winner,length\nx,y,a,1\ny,x,a,high\n")
     with refuses("'length'", "high", f"{path}:3"):
         rs.leaderboard(path, covariates=["length"])
