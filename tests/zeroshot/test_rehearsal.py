@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binomtest, norm, t
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import balanced_accuracy_score
@@ -233,6 +233,19 @@ def test_strengths_are_found_again(rng):
     np.testing.assert_allclose(found, wanted, atol=0.11)
 
 
+def test_strengths_of_unrelated_classes_have_students_distribution(rng):
+    given, n_new = rng.normal(2.0, 1.0, 9), 4
+    drawn = draw_strengths(given, np.eye(9 + n_new), np.random.default_rng(0))
+    scale = given.std(ddof=1) * np.sqrt(1 / n_new + 1 / 9)
+    levels = [0.1, 0.25, 0.5, 0.75, 0.9]
+    # A thousand draws: three standard errors of a quantile.
+    np.testing.assert_allclose(
+        np.quantile(drawn.mean(axis=1), levels),
+        given.mean() + scale * t.ppf(levels, 8),
+        atol=0.16 * scale,
+    )
+
+
 def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monkeypatch):
     """The mean has a flat prior; here it is a further variable with a huge variance."""
     similarity = np.corrcoef(rng.normal(size=(12, 30)) + rng.normal(size=30))
@@ -247,6 +260,22 @@ def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monke
     # The variance is known from six degrees of freedom, of which the t-distribution keeps 6 / 4.
     known = given @ inverse @ given / 4
     np.testing.assert_allclose(np.cov(drawn.T), known * schur, atol=0.04 * known)
+
+
+def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
+    """Five kinds of classes with strengths in common; the new classes are all of one of them."""
+    rng = np.random.default_rng(0)
+    n_trials, kind = 200, np.repeat(np.arange(5), 4)
+    similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
+    inside = 0
+    for _ in range(n_trials):
+        share = rng.choice(model.SHARES)
+        root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
+        strengths = 2 + root @ rng.normal(size=20)
+        means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
+        low, high = np.quantile(means, [0.025, 0.975])
+        inside += low <= strengths[16:].mean() <= high
+    assert binomtest(inside, n_trials, 0.95).pvalue > 0.01
 
 
 def test_the_interval_is_that_of_simulated_accuracies():

@@ -105,6 +105,24 @@ def test_the_estimate_is_within_its_errors(rng, prior, kind):
     assert (other.predict_proba(scores) != proba).any()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("sampling")
+@each_kind
+def test_the_standard_errors_are_about_right(rng, kind):
+    """Over many seeds the estimates scatter as they say, around the exact sum."""
+    scores, estimates, errors = scores_of(rng, kind, n=3), [], []
+    for seed in range(50):
+        head = head_of("plackett-luce", n_samples=100, random_state=seed).fit(RANKINGS)
+        proba, error = head.sum_over_rankings(scores)
+        estimates.append(proba)
+        errors.append(error)
+    scatter = np.std(estimates, axis=0, ddof=1)
+    # The relative error of a standard deviation of 50 values is 1/√98: 10 %.
+    assert (np.abs(scatter / np.mean(errors, axis=0) - 1) < 0.4).all()
+    off = (np.mean(estimates, axis=0) - enumerated(head, scores)) / (scatter / np.sqrt(50))
+    assert np.abs(off).max() < 5
+
+
 @pytest.mark.usefixtures("sampling")
 def test_a_class_that_no_draw_supports_has_probability_0():
     rankings = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b"], targets=["u", "v"])
