@@ -48,6 +48,16 @@ def test_pairs_and_tables_of_counts_of_choix(choix, rng):
     assert fit(table).log_worths_ == pytest.approx(choix.ilsr_pairwise_dense(counts), abs=1e-6)
 
 
+def test_fit_agrees_with_choix_on_top_lists(choix, rng):
+    """A top-K list is K choices from what is left, which choix calls top-1 data."""
+    data = np.argsort(-(rng.normal(size=9) + rng.gumbel(size=(80, 9))), axis=1)
+    choices = [(int(r[i]), [int(x) for x in r[i + 1 :]]) for r in data for i in range(3)]
+    expected = choix.ilsr_top1(9, choices, max_iter=1000, tol=1e-12)
+    rankings = rs.Rankings.from_item_numbers(data, items=range(9)).top(3)
+    model = rs.PlackettLuce(regularization=0).fit(rankings)
+    assert model.log_worths_ == pytest.approx(expected - expected.mean(), abs=1e-5)
+
+
 def test_top_1_lists_and_probabilities_of_choix(choix, rng):
     data = [(first, rest) for first, *rest in lists(rng, 4, 80)]
     top = subsets([[first, rest] for first, rest in data]).top(1)
