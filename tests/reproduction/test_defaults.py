@@ -36,7 +36,7 @@ from sklearn.base import BaseEstimator
 
 import rankshot as rs
 from rankshot.core.columns import NumberCheck
-from rankshot.zeroshot import class_means, default_head, evidence, weighted_mean
+from rankshot.zeroshot import default_head, evidence, weighted_mean
 from rankshot.zeroshot.metrics import Interval
 
 PACKAGE = Path(rs.__file__).parent
@@ -114,9 +114,9 @@ def test_the_value_of_the_code_is_among_those_tried():
         ("zeroshot.default_head.UNCERTAINTY", 0.3, lambda: default_head.UNCERTAINTY),
         ("zeroshot.weighted_mean.WeightedMean.decay", 0.7, lambda: rs.WeightedMean().decay),
         (
-            "zeroshot.class_means.EXPLAINED[1]",
+            "zeroshot.default_head.PLACE_BONUS[1]",
             0.2,
-            lambda: class_means.EXPLAINED[1],
+            lambda: default_head.PLACE_BONUS[1],
         ),
     ],
 )

@@ -71,7 +71,7 @@ def test_means_of_new_classes_are_those_of_the_joint_normal_distribution():
     x = rng.normal(size=(3, C))
     found = space.fit_new_means(weights, Groups.collect(x, codes, L), None)
     prior = weights[:2] / weights[:2].sum(axis=1, keepdims=True) @ space.seen
-    explained, unexplained = 0.4 * np.array(EXPLAINED)
+    explained = unexplained = 0.4 * EXPLAINED
     prior *= np.sqrt(explained) / np.linalg.norm(prior, axis=1, keepdims=True)
     prior = np.vstack([prior, np.zeros(C)])
     n = np.array([[2.0], [1.0], [0.0]])

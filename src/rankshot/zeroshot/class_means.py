@@ -18,7 +18,7 @@ The log-likelihood of a class with the mean m is then linear in x:
 
 with the precision P of an input about an uncertain mean. The factor t calibrates: the values of a
 class vary over inputs of other classes as much as by the model. Features and scores repeat each
-other, so the log-likelihood is the mean over both kinds. `fit_correction` is a logistic
+other, so the log-likelihood is a weighted mean over both kinds. `fit_correction` is a logistic
 regression of what is left.
 """
 
@@ -40,9 +40,9 @@ ISOTROPIC = 0.75
 SIGNAL = 0.35
 """ρ, the mean squared length of the mean of a class where inputs have length 1, without any
 reference."""
-EXPLAINED = 0.225, 0.375
-"""The variance of the means of new classes that the rankings explain, and the variance of the rest,
-as shares of ρ of the seen classes."""
+EXPLAINED = 0.3
+"""The variance of the means of new classes that the rankings explain, and as much again that they
+do not, as a share of ρ of the seen classes."""
 RANKING_EXAMPLES = 5.0
 """The log-posterior by the rankings has the weight k / (k + n) beside n examples per class: the
 means know the rankings as well."""
@@ -273,7 +273,7 @@ class Space:
             class is by its rankings, so they cannot judge them.
         """
         v, n, d = self.variance, examples.counts[:, None], len(self.variance)
-        explained, rest = (share * self.signal for share in EXPLAINED)
+        explained = rest = EXPLAINED * self.signal
         total = weights.sum(axis=1, keepdims=True)
         prior = weights / np.where(total > TINY, total, np.inf) @ self.seen
         length = np.linalg.norm(prior, axis=1, keepdims=True)
@@ -376,6 +376,8 @@ class ClassModel:
         There may be none if there is a reference.
     unlabelled : Unlabelled, optional
         Inputs that may be of new classes.
+    feature_weight : float
+        The weight of features, if there are any. By default, both kinds of columns count the same.
     trust : float
         From 0 to 1, a factor of the weight of the rankings.
     """
@@ -385,12 +387,15 @@ class ClassModel:
     reference: Reference | None
     examples: Examples
     unlabelled: Unlabelled | None = None
+    feature_weight: float = 0.5
     trust: float = 1.0
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of columns; all count the same."""
-        return ("f", "features") if self.part.feature_slopes.shape[1] else ("f",)
+    def kinds(self) -> dict[str, float]:
+        """The kinds of columns, with their weights."""
+        if not self.part.feature_slopes.shape[1]:
+            return {"f": 1.0}
+        return {"f": 1 - self.feature_weight, "features": self.feature_weight}
 
     @cached_property
     def spaces(self) -> dict[str, Space]:
@@ -434,8 +439,8 @@ class ClassModel:
         offsets = [np.zeros(n) for n in self.weights.shape]
         for kind, space in self.spaces.items():
             means = self.means[kind]
-            scale = factor * space.calibrate(means, self.points[kind], self.examples.codes)
-            scale /= len(self.kinds)
+            scale = factor * self.kinds[kind]
+            scale *= space.calibrate(means, self.points[kind], self.examples.codes)
             for i, m in enumerate((means.new, space.seen)):
                 along = scale * m * means.precision
                 slopes[i][kind], offset = space.unfold(along, -0.5 * np.vecdot(along, m))

@@ -49,6 +49,9 @@ classes is lost in the mean, and .01 to .10 on single data sets."""
 THRESHOLD_BY_BATCH = 0.25
 """The threshold if a batch serves as the reference: the smallest of those tried with which at most
 .05 of all accuracy on held-out seen classes is lost in the mean, and .1 on single data sets."""
+FEATURE_WEIGHT = 1 / 6
+"""The weight of features in the log-likelihood, where they tell new classes from seen ones. With
+more, fewer inputs of new classes are found within the budget."""
 NEVER = 1e9
 """A threshold that no log-odds exceed."""
 N_FOLDS = 20
@@ -187,7 +190,7 @@ class DecisionData:
         unlabelled = None if self.batch is None else self.batch.weigh()
         nowhere = np.zeros(0, np.intp)
         few = self.examples or Examples(reference.inputs.take(nowhere), nowhere)
-        model = ClassModel(self.weights, by_rankings, reference, few, unlabelled)
+        model = ClassModel(self.weights, by_rankings, reference, few, unlabelled, FEATURE_WEIGHT)
         new, seen = model.fit_maps()
         new = new.plus(by_rankings, np.full(L, model.ranking_share))
         return Decision(
