@@ -35,6 +35,10 @@ SHORT_STEP = 1e-4
 step can gain very little."""
 LONGEST_STEP = 10.0
 """No θ changes by more in one step."""
+STALE_GAIN = 1e-2
+"""The curvature is computed again once a step would gain more than this part of the last one."""
+FAR_GAIN = 0.25
+"""It is also computed again after a step whose gain differed from the expected one by this part."""
 LEAST_SHARE = 0.1
 """A step must gain at least this part of what the curvature promises (Armijo's rule)."""
 SMALLEST_LIFT = 1e-12
@@ -94,15 +98,22 @@ def maximize(
         return _State(b, value, point.gradient - ridge * b, point)
 
     here = measure(b)
+    gain, fresh_enough = np.inf, 0.0
     for iteration in range(1, max_iter + 1):
-        step = _find_step(curvature(here.b), here.slope, ridge, invariant)
+        fresh = gain > fresh_enough
+        if fresh:
+            factor, gain = _factorise(curvature(here.b), ridge, invariant), np.inf
+        fresh_enough = STALE_GAIN * gain
+        step = _find_step(factor, here.slope, ridge, invariant)
         step *= LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), LONGEST_STEP)
         change = np.abs(step)
         gain = float(here.slope @ step) / 2
         reached = gain <= tol and float(change.max(initial=0.0)) <= SHORT_STEP
         reached |= gain <= 4 * EPSILON * float(np.sum(here.point.gradient_size * change))
         last, here = here, _climb(measure, here, step, gain)
-        if reached or np.array_equal(here.b, last.b):
+        if abs(here.value - last.value - gain) > FAR_GAIN * gain + here.rounding:
+            fresh_enough = 0.0
+        if reached or (fresh and np.array_equal(here.b, last.b)):
             return Optimum(here.b, here.value, iteration, bool(reached))
     return Optimum(here.b, here.value, max_iter, converged=False)
 
@@ -139,9 +150,9 @@ def _factorise(matrix: Floats, ridge: Floats, invariant: Floats | None) -> Float
         lift = max(10 * lift, SMALLEST_LIFT * largest)
 
 
-def _find_step(matrix: Floats, slope: Floats, ridge: Floats, invariant: Floats | None) -> Floats:
-    """Newton step from the curvature and the gradient."""
-    step = np.asarray(dpotrs(_factorise(matrix, ridge, invariant), slope)[0])
+def _find_step(factor: Floats, slope: Floats, ridge: Floats, invariant: Floats | None) -> Floats:
+    """Newton step from the factor of the curvature and the gradient."""
+    step = np.asarray(dpotrs(factor, slope)[0])
     if invariant is not None:
         # A step along this direction is rounding, which a small penalty would magnify.
         weights = ridge * invariant if ridge.any() else invariant

@@ -94,6 +94,8 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
     The rows are as long as the longest list, and have ``spare`` further cells.
     """
     width = int(rankings.n_listed.max(initial=0)) + spare
+    if rankings.codes.size == len(rankings) * width:
+        return rankings.codes.reshape(len(rankings), width)
     table = np.full((len(rankings), width), rankings.n_items, np.int32)
     table[rankings.entry_rows, count_places(rankings.starts)] = rankings.codes
     return table
@@ -108,6 +110,8 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
     It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
     probability.
     """
+    if np.all(rankings.lengths == rankings.n_listed):
+        return np.ones(len(rankings))
     groups = rankings.groups
     is_last = (groups.taken > 0) & (groups.begin + groups.taken == rankings.lengths[groups.row])
     return np.asarray(groups.taken[is_last] / groups.size[is_last])
@@ -115,6 +119,8 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
 
 def middle_places(rankings: Rankings) -> NDArray[np.float64]:
     """Place of each entry, from 1/2; tied items have the mean of their places."""
+    if not rankings.has_ties:
+        return np.asarray(rankings.places + 0.5)
     groups = rankings.groups
     return np.repeat(groups.begin + groups.size / 2, groups.size)
 

@@ -8,13 +8,13 @@ are interpreted.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -48,22 +48,34 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
     def where(row: int) -> str:
         return f"{path}:{lines[row][0]}"
 
-    orders: list[list[list[str]]] = []
+    orders: list[list[Any]] = []
     counts = []
     for row, (_, line) in enumerate(lines):
-        match = ORDER.fullmatch(line.replace(", ", ",").replace(" ,", ",").replace(": ", ":"))
-        places = re.findall(PLACE, match[2]) if match else []
-        numbers = [[int(x) for x in re.findall("[0-9]+", place)] for place in places]
-        if match is None or not names.keys() >= {*chain.from_iterable(numbers)}:
+        try:
+            count, order = _parse_order(line)
+            named = [
+                [names[x] for x in (place if isinstance(place, list) else [place])]
+                for place in order
+            ]
+        except (KeyError, ValueError):
             rule = "must be 'count: 1,2,{3,4}', with numbers of alternatives that the file has"
-            raise InputError("line", line, rule, where=where(row))
-        counts.append(int(match[1]))
-        orders.append([[names[x] for x in place] for place in numbers])
+            raise InputError("line", line, rule, where=where(row)) from None
+        counts.append(count)
+        orders.append(named)
     rankings = Rankings.from_orders(
         orders, items=names.values(), weights=counts, kind=kind, where=where
     )
     _require_kind(rankings, path, where)
     return rankings if items is None else rankings.change_items(as_names(items), where)
+
+
+def _parse_order(line: str) -> tuple[int, list[int | list[int]]]:
+    """Count and order of a line; `ValueError` if it is not ``3: 1,{2,4},3``."""
+    bare = line.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
+    match = ORDER.fullmatch(bare)
+    if match is None:
+        raise ValueError(line)
+    return int(match[1]), json.loads(f"[{match[2].replace('{', '[').replace('}', ']')}]")
 
 
 def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
