@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from head_cases import find_excess
 
-from rankshot.zeroshot.class_means import Examples, Groups, Inputs, Reference
+from rankshot.zeroshot.class_means import ClassModel, Examples, Groups, Inputs, Reference
 from rankshot.zeroshot.default_head import rank_bonus
-from rankshot.zeroshot.together import NEVER, Batch, DecisionData, find_threshold, fit_together
+from rankshot.zeroshot.together import (
+    FEATURE_WEIGHT,
+    NEVER,
+    Batch,
+    DecisionData,
+    find_threshold,
+    fit_together,
+)
 
 C = 8
 RANKED = np.zeros((2, C))
@@ -95,6 +102,23 @@ def test_examples_of_one_class_do_not_harm_the_other():
 
 
 # ---- Batches of both groups
+
+
+def test_features_have_a_weight_of_their_own_between_seen_and_new_classes():
+    rng = np.random.default_rng(0)
+    usual, first = draw(rng, 3 * np.eye(C), 200)
+    few, codes = draw(rng, NEW, 10)
+    usual, few = (x._replace(features=rng.normal(size=(len(x.f), 3))) for x in (usual, few))
+    known = DecisionData(RANKED, Reference(usual, first), Examples(few, codes))
+    decision = known.fit()
+    # Beside each other, new classes count scores and features the same.
+    alone = ClassModel(RANKED, decision.by_rankings, known.reference, known.examples)
+    seen = alone.fit_maps()[1]
+    np.testing.assert_allclose(
+        decision.seen.feature_slopes, 2 * FEATURE_WEIGHT * seen.feature_slopes
+    )
+    np.testing.assert_allclose(decision.seen.slopes, 2 * (1 - FEATURE_WEIGHT) * seen.slopes)
+    assert 0 < FEATURE_WEIGHT < 0.5
 
 
 def test_an_input_of_a_batch_is_new_as_far_as_its_log_odds_are_more_frequent():

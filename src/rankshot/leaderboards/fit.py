@@ -318,8 +318,8 @@ def _find_errors(
     """Return the covariance of the parameters, degrees of freedom, the number of raters, units.
 
     ``rows`` are the weights of the different rankings, ``number`` that of each vote among them, and
-    ``inverse`` is the covariance if votes are independent. If raters agree more than by chance,
-    with less than the probability ``tail``, as copies of one rater do, it is the answer.
+    ``inverse`` is the covariance if votes are independent. It is returned if raters agree more than
+    they would by chance with probability ``tail``, as copies of one rater do.
     """
     weights, rater = votes.rankings.weights, number_labels(votes.rankings.raters)
     groups = [rater]

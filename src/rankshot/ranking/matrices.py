@@ -94,6 +94,7 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
     The rows are as long as the longest list, and have ``spare`` further cells.
     """
     width = int(rankings.n_listed.max(initial=0)) + spare
+    # Without gaps, the entries are the table: nothing is copied.
     if rankings.codes.size == len(rankings) * width:
         return rankings.codes.reshape(len(rankings), width)
     table = np.full((len(rankings), width), rankings.n_items, np.int32)

@@ -116,7 +116,7 @@ class Learner:
 
 
 def _spread(n: int, most: int) -> NDArray[np.intp]:
-    """Return the numbers of at most so many of n rows, taken evenly."""
+    """Up to ``most`` row numbers, evenly spaced from 0 to n - 1."""
     return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
