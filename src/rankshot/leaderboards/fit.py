@@ -318,8 +318,8 @@ def _find_errors(
     """Return the covariance of the parameters, degrees of freedom, the number of raters, units.
 
     ``rows`` are the weights of the different rankings, ``number`` that of each vote among them, and
-    ``inverse`` is the covariance if votes are independent. It is returned if raters agree more than
-    they would by chance with probability ``tail``, as copies of one rater do.
+    ``inverse`` is the covariance if votes are independent. It is returned if so much agreement of
+    raters has a probability below ``tail`` by chance, as that of copies of one rater.
     """
     weights, rater = votes.rankings.weights, number_labels(votes.rankings.raters)
     groups = [rater]
