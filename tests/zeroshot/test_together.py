@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from head_cases import find_excess
 
-from rankshot.zeroshot.class_means import ClassModel, Examples, Groups, Inputs, Reference
+from rankshot.zeroshot.class_means import (
+    DENSITY_WEIGHT,
+    ClassModel,
+    Examples,
+    Groups,
+    Inputs,
+    Reference,
+)
 from rankshot.zeroshot.default_head import rank_bonus
 from rankshot.zeroshot.together import (
     FEATURE_WEIGHT,
@@ -113,7 +120,7 @@ def test_features_have_a_weight_of_their_own_between_seen_and_new_classes():
     decision = known.fit()
     # Beside each other, new classes count scores and features the same.
     alone = ClassModel(RANKED, decision.by_rankings, known.reference, known.examples)
-    seen = alone.fit_maps()[1]
+    seen = alone.fit_maps(DENSITY_WEIGHT)[1]
     np.testing.assert_allclose(
         decision.seen.feature_slopes, 2 * FEATURE_WEIGHT * seen.feature_slopes
     )
