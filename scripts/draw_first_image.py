@@ -26,7 +26,7 @@ IMAGES = ROOT / "docs" / "images"
 SHOWN = (
     "Awbody hes the richt til a nationality.",
     "Ugnunu hà dirittu à una naziunalità.",
-    "Kóždy ma prawo na statnu",
+    "Elk un een hett dat Recht, dat he een",
     "Sing saha bae boga hak dina",
     "Elkeen het die reg tot burgerskap.",
     "Toda persona tiene derecho a una nacionalidad.",
@@ -38,7 +38,7 @@ LONGEST = 47
 NAMES = {
     "ace": "Acehnese",
     "af": "Afrikaans",
-    "cs": "Czech",
+    "de": "German",
     "en": "English",
     "es": "Spanish",
     "fr": "French",
@@ -50,9 +50,6 @@ NAMES = {
     "ms": "Malay",
     "nl": "Dutch",
     "pcm": "Pidgin",
-    "pl": "Polish",
-    "sk": "Slovak",
-    "sl": "Slovenian",
     "vec": "Venetian",
 }
 WIDTHS = {"wide": 940, "narrow": 380}
