@@ -34,8 +34,7 @@ MEGABYTE = 1_000_000
 LARGEST = 16 * MEGABYTE
 """Nine of them are the built-in network."""
 FOR_DEVELOPERS = {"test", "test-core", "docs", "bench", "release", "hooks"}
-WITH_COMMAND = {"cli", "cluster", "transformers"}
-"""transformers brings Typer and Rich itself, for a command of its own."""
+WITH_COMMAND = {"cli", "cluster"}
 NEEDED = [
     r"rankshot/py\.typed",
     r"rankshot/__init__\.pyi",
