@@ -108,9 +108,6 @@ def test_examples_of_one_class_do_not_harm_the_other():
     assert other_with > other_without - 0.02
 
 
-# ---- Batches of both groups
-
-
 def test_features_have_a_weight_of_their_own_between_seen_and_new_classes():
     rng = np.random.default_rng(0)
     usual, first = draw(rng, 3 * np.eye(C), 200)
@@ -120,12 +117,25 @@ def test_features_have_a_weight_of_their_own_between_seen_and_new_classes():
     decision = known.fit()
     # Beside each other, new classes count scores and features the same.
     alone = ClassModel(RANKED, decision.by_rankings, known.reference, known.examples)
-    seen = alone.fit_maps(DENSITY_WEIGHT)[1]
+    seen = alone.fit_maps()[1]
     np.testing.assert_allclose(
         decision.seen.feature_slopes, 2 * FEATURE_WEIGHT * seen.feature_slopes
     )
     np.testing.assert_allclose(decision.seen.slopes, 2 * (1 - FEATURE_WEIGHT) * seen.slopes)
     assert 0 < FEATURE_WEIGHT < 0.5
+
+
+def test_log_likelihoods_count_less_without_examples():
+    usual, first = draw(np.random.default_rng(0), 3 * np.eye(C), 200)
+    decision = DecisionData(RANKED, Reference(usual, first)).fit()
+    nowhere = np.zeros(0, np.intp)
+    none = Examples(usual.take(nowhere), nowhere)
+    _, seen = ClassModel(RANKED, decision.by_rankings, Reference(usual, first), none).fit_maps()
+    np.testing.assert_allclose(decision.seen.slopes, DENSITY_WEIGHT * seen.slopes)
+    assert 0 < DENSITY_WEIGHT < 1
+
+
+# ---- Batches of both groups
 
 
 def test_an_input_of_a_batch_is_new_as_far_as_its_log_odds_are_more_frequent():
