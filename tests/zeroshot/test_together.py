@@ -1,5 +1,7 @@
 """The decision between old and new classes: its budget holds, by simulation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from head_cases import find_excess
@@ -125,14 +127,21 @@ def test_features_have_a_weight_of_their_own_between_seen_and_new_classes():
     assert 0 < FEATURE_WEIGHT < 0.5
 
 
-def test_log_likelihoods_count_less_without_examples():
-    usual, first = draw(np.random.default_rng(0), 3 * np.eye(C), 200)
-    decision = DecisionData(RANKED, Reference(usual, first)).fit()
+def test_log_likelihoods_count_less_where_rankings_alone_tell_the_new_classes():
+    rng = np.random.default_rng(0)
+    usual, first = draw(rng, 3 * np.eye(C), 200)
+    known = DecisionData(RANKED, Reference(usual, first))
     nowhere = np.zeros(0, np.intp)
     none = Examples(usual.take(nowhere), nowhere)
-    _, seen = ClassModel(RANKED, decision.by_rankings, Reference(usual, first), none).fit_maps()
-    np.testing.assert_allclose(decision.seen.slopes, DENSITY_WEIGHT * seen.slopes)
+    alone = ClassModel(RANKED, known.fit().by_rankings, known.reference, none)
+    _, seen = alone.fit_maps()
+    np.testing.assert_allclose(known.fit().seen.slopes, DENSITY_WEIGHT * seen.slopes)
     assert 0 < DENSITY_WEIGHT < 1
+    # A batch of one improbable input is as good as none, but its weight is that of a batch.
+    inputs, _ = draw(rng, NEW[:1], 1)
+    batch = Batch(inputs, np.full((1, 2), -9.0), np.zeros((90, 2)))
+    by_batch = replace(known, batch=batch).fit()
+    np.testing.assert_allclose(by_batch.seen.slopes, seen.slopes, rtol=1e-6)
 
 
 # ---- Batches of both groups

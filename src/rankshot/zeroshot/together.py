@@ -8,7 +8,8 @@ The classifier's first guess p is compared with each new class z. The log-odds a
 
 - N is the log-posterior of the new classes, by rankings and examples (`ClassModel`), which includes
   r ℓ; s are the log-likelihoods of the seen classes, by the means of the reference. Without
-  examples, the means of new classes are guesses by rankings, and log-likelihoods count half;
+  examples or a batch, the means of new classes are guesses by rankings, and log-likelihoods count
+  half;
 - ℓ are the log-posteriors of the default head, for seen classes as well: the ranking of a seen
   class p has only p itself. r is the weight of the rankings beside examples;
 - log P(p|x) is the classifier's own log-probability of its first guess.
@@ -193,7 +194,7 @@ class DecisionData:
         nowhere = np.zeros(0, np.intp)
         few = self.examples or Examples(reference.inputs.take(nowhere), nowhere)
         model = ClassModel(self.weights, by_rankings, reference, few, unlabelled, FEATURE_WEIGHT)
-        new, seen = model.fit_maps(1.0 if self.examples else DENSITY_WEIGHT)
+        new, seen = model.fit_maps(1.0 if self.examples or self.batch else DENSITY_WEIGHT)
         new = new.plus(by_rankings, np.full(L, model.ranking_share))
         return Decision(
             new, seen._replace(rank_slopes=np.zeros((C, 0))), by_rankings, own, model.ranking_share
