@@ -127,14 +127,17 @@ print(why)
 # --------------------------------
 #
 # In use, a watch does not know whether an activity is new. With ``classes="all"``, all fifteen
-# compete. Labelled recordings of seen activities are the baseline of the gate.
+# compete. The seen ones may lose 5 points of accuracy; labelled recordings of them, which the
+# classifier was not trained on, set the threshold. Most new recordings are still missed: they
+# resemble seen activities more than anything else.
 
 everything = rs.ZeroShotClassifier(
-    FrozenEstimator(classifier), rankings=rankings, classes="all"
+    FrozenEstimator(classifier), rankings=rankings, classes="all", seen_loss=0.05
 ).fit(X_test, y_test)
 X_more, y_more = simulate(SEEN, 30)
+print(f"seen activities, alone: {classifier.score(X_more, y_more):.2f}")
 seen, new = everything.score(X_more, y_more), everything.score(X_new, y_new)
-print(f"seen {seen:.2f}, new {new:.2f}")
+print(f"seen and new together: seen {seen:.2f}, new {new:.2f}")
 
 # %%
 # **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_seen_and_new.py` explains how old and
