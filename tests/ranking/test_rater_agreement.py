@@ -278,6 +278,11 @@ def test_the_consensus_of_subsets_names_only_what_was_compared():
     assert rs.ranking.summarize(votes)[0].order == ("b", "a", "c")
 
 
+def test_a_consensus_has_the_items_of_its_rankings():
+    votes = rs.Rankings.from_orders([list("bac"), list("bca")], items=list("abcd"))
+    assert merge_rankings(votes, rs.PlackettLuce().fit(votes)).items == votes.items
+
+
 def test_one_short_list_does_not_cut_the_others_short(rng):
     center = [f"i{n}" for n in range(8)]
     long = rs.Mallows.from_center(center, spread=1.0).sample(20, k=6, random_state=rng)

@@ -232,6 +232,8 @@ PREFLIB = [
     (".toi", HEADER + "a > b\n", "line", ":4"),
     *((".toi", f"{HEADER}2: 1,2\n{line}\n", "line", ":5") for line in MALFORMED),
     (".toi", HEADER + "1: 1,{2,1}\n", "item", ":4"),
+    (".soi", HEADER + "# ALTERNATIVE NAME 3: d\n1: 1\n", "line", ":4"),
+    (".soi", HEADER + "# ALTERNATIVE NAME 4: c\n1: 1\n", "line", ":4"),
     (".soi", HEADER + "2: 1\n1: 1,{2,3}\n", "ranking", ":5"),
     (".soc", HEADER + "1: 3,2\n", "ranking", ":4"),
     (".soi", "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n", "header", ""),

@@ -281,6 +281,9 @@ def test_columns_of_data_frames_are_matched_by_name(package):
     assert dict(zip(map(tuple, pairs.orders()), pairs.weights, strict=True)) == {
         ("x", "y"): 7, ("y", "x"): 2
     }  # fmt: skip
+    # Items without a pair stay, in their order.
+    three = Rankings.from_pair_counts([[0, 0, 1], [0, 0, 0], [2, 0, 0]], items=["z", "y", "x"])
+    assert three.items == ("z", "y", "x")
 
 
 def test_the_index_of_counts_is_matched_by_name():

@@ -63,6 +63,7 @@ def test_sources_hold_to_their_contract(source):
 def test_values_are_read_by_name_and_cannot_be_changed():
     table = rs.Similarity([[1.0, 2.0, 3.0]], ["x"], ITEMS)
     assert table["x", "b"] == 2
+    assert table.source == "similarity"
     with pytest.raises(ValueError, match="read-only"):
         table.values[0, 0] = 5
     assert table.select(["x"], ["c", "a"]).values.tolist() == [[3, 1]]

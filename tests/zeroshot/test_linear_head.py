@@ -134,6 +134,8 @@ def test_a_torch_module(rng):
     half = module.half()(*[x.half() for x in inputs])
     assert half.dtype == torch.float32
     np.testing.assert_allclose(half, expected, atol=0.05)
+    double = {x.dtype for x in head.to_torch().double().buffers() if x.is_floating_point()}
+    assert double == {torch.float64}
     with torch.autocast("cpu"):
         np.testing.assert_allclose(module(*inputs), expected, atol=1e-5)
     with refuses("scores"):

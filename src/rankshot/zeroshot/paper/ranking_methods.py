@@ -54,8 +54,6 @@ class Method(BaseEstimator, ABC):
         cells = len(self.items_) + len(self.classes_) + self._n_compared
         for rows in row_blocks(len(table), cells):
             values[rows] = self._log_posterior(table[rows]) / self.temperature_
-        # If all classes are impossible, all are equally probable.
-        values[np.isneginf(values).all(axis=1)] = 0.0
         return np.asarray(log_softmax(values, axis=1))
 
     def predict_proba(self, scores: Scores | ArrayLike) -> Doubles:
