@@ -247,6 +247,19 @@ def test_items_that_nothing_tells_apart_share_their_rank():
     assert board.rank_intervals[2:, 1].tolist() == [4, 4]
 
 
+def test_the_interval_of_an_item_that_never_lost_is_that_to_the_best_other():
+    wins = {("a", "b"): 6, ("a", "c"): 5, ("b", "c"): 7, ("c", "b"): 4}
+    pairs, counts = zip(*wins.items(), strict=True)
+    with pytest.warns(UserWarning, match="always won"):
+        board = rs.leaderboard(rs.Rankings.from_orders(pairs, weights=counts, kind="subset"))
+    assert board.items[:2] == ("a", "b")
+    low, high = board.compare("a", "b").interval
+    expected = board.log_worths[1] + np.array([low, high]) / board.unit
+    np.testing.assert_allclose(board.comparison_intervals[0], expected)
+    assert low > 0
+    assert high == np.inf
+
+
 def test_a_negative_quasi_variance_is_shown_as_the_standard_error(board):
     """The errors of b and c are opposite, and a is between them; it is not known exactly."""
     covariance = np.array([[0.5, 0, 0], [0, 1, -1], [0, -1, 1]])
