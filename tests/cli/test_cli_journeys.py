@@ -196,8 +196,12 @@ def test_rankings_of_names_and_prompts_that_ask_for_them(folder):
     out = run_well('rank --seen seen.txt --new "okapi, tram" --source look-alikes -o rank.jsonl')
     assert "4 rankings written to rank.jsonl" in out
     merged = rs.read_rankings("rank.jsonl")
-    expected = rs.LookAlikes().rankings(["okapi", "tram"], ["zebra", "bus", "leopard"])
-    assert merged.orders() == expected.orders()
+    seen = ["zebra", "bus", "leopard"]
+    assert merged.orders() == rs.LookAlikes().rankings(["okapi", "tram"], seen).orders()
+    run_well("rank --seen seen.txt --rehearse 1 --source look-alikes -o held.jsonl")
+    (held_out,), rest = rs.sources.choose_rehearsed(seen, 1)
+    assert set(rs.read_rankings("held.jsonl").targets) == {held_out}
+    assert set(rs.read_rankings("held.jsonl").items) <= set(rest)
     out = run_well('rank --seen seen.txt --new "okapi, tram" --prompts prompts')
     assert out.startswith("5 prompts written to prompts")
     guide = Path("prompts/READ-ME-FIRST.txt").read_text("utf-8")
