@@ -46,12 +46,11 @@ from rankshot.zeroshot.default_head import fit_linear_part, measure_baseline
 
 SEEN_TEMPERATURE = 0.45
 """The temperature of standardised scores, for the classifier's own probabilities."""
-THRESHOLD = 1.5
-"""The threshold without a reference: on held-out seen classes, about .05 of all accuracy on seen
-classes is lost in the mean, and .01 to .10 on single data sets."""
-THRESHOLD_BY_BATCH = 0.25
-"""The threshold if a batch serves as the reference: the smallest of those tried with which at most
-.05 of all accuracy on held-out seen classes is lost in the mean, and .1 on single data sets."""
+THRESHOLD = 1.75
+"""The threshold without a reference: the smallest of those tried with which at most .05 of all
+accuracy on held-out seen classes is lost in the mean, and .1 on single data sets."""
+THRESHOLD_BY_BATCH = 0.5
+"""The same if a batch serves as the reference."""
 FEATURE_WEIGHT = 1 / 6
 """The weight of features in the log-likelihood, where they tell new classes from seen ones. With
 more, fewer inputs of new classes are found within the budget."""
