@@ -222,7 +222,7 @@ def by_seen_scores(kind: str) -> Measure:
 # ---- Thresholds without a guarantee: what they cost, and what they find
 
 THRESHOLDS = {
-    "zeroshot.together.THRESHOLD": (0.5, 1.0, 1.5, 1.75, 2.0, 3.0),
+    "zeroshot.together.THRESHOLD": (0.5, 1.0, 1.5, 1.6, 1.75, 2.0, 3.0),
     "zeroshot.together.THRESHOLD_BY_BATCH": (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0),
 }
 """Without a reference, and with a batch in its place: the values to try."""

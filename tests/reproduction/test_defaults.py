@@ -209,4 +209,4 @@ def test_costs_are_means_over_data_sets():
     ]
     rows = [*summarize_costs(costs)]
     assert len(rows) == sum(map(len, THRESHOLDS.values()))
-    assert (f"`{name}`", "**1.5**", "0.100", "0.200", "0.300") in rows
+    assert (f"`{name}`", f"**{read_number(name):g}**", "0.100", "0.200", "0.300") in rows

@@ -64,7 +64,7 @@ def _describe_budget(about: Mapping[str, Any]) -> list[str]:
     whose = "of the batch, which serves as the reference" * about["reference_is_batch"]
     if budget is None:
         by = "the batch serves as the reference" if whose else "there is no reference"
-        what = "about 5% of the inputs of seen classes are lost to new classes on other data"
+        what = "on other data, 4 to 5% of the inputs of seen classes are lost to new classes"
         return [f"seen classes: no budget is kept, because {by} ({what}); pass reference="]
     loss, n = budget["loss"], f"{budget['n_inputs']:,} inputs {whose or 'of the reference'}"
     if budget["threshold"] >= NEVER:
