@@ -40,6 +40,14 @@ def test_boards_of_any_size_have_a_page(rng, C, n):
     assert page.count("clearly better than") >= len(board)
 
 
+def test_all_that_the_first_item_beats_are_named_before_the_ratings(rng):
+    board = rs.leaderboard(draw(rng, np.array([3.0, 0.0, -3.0]), 600))
+    assert board.clearly_better[0].sum() == 2
+    text = Walker(render_board(board)).text
+    verdict = text[: text.index("Ratings")]
+    assert all(item in verdict for item in board.items)
+
+
 def test_hostile_names_are_no_markup():
     wins = np.triu(np.full((6, 6), 3), 1) + np.tril(np.full((6, 6), 2), -1)
     votes = rs.Rankings.from_pair_counts(wins, items=HOSTILE)
