@@ -10,7 +10,7 @@ from functools import lru_cache
 from random import Random, SystemRandom
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Float, Row, Select, and_, bindparam, case, func, select
 
 from rankshot_survey.answers import NamedOrder, read_order
 from rankshot_survey.store.assignment import (
@@ -66,6 +66,21 @@ ANSWER = (
     .where(OF_RATER, OF_NUMBER)
     .values({name: bindparam(name) for name in ("answer", "answered_at", "seconds")})
 )
+# Participants have ended if no question is left. The last answer of somebody who was excluded earns
+# no code.
+HAS_ENDED = and_(
+    PARTICIPANT.c.excluded_at.is_(None),
+    ~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(),
+)
+NOW = bindparam("now", type_=Float)
+NOTE_END = (
+    PARTICIPANT.update()
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .values(finished_at=case((HAS_ENDED, NOW), else_=PARTICIPANT.c.finished_at))
+)
+# After a long idle time, `current_question` must first replace lost questions.
+IS_RECENT = PARTICIPANT.c.seen_at >= bindparam("recent", type_=Float)
+NOTE_ANSWER = NOTE_END.values(seen_at=case((IS_RECENT, NOW), else_=PARTICIPANT.c.seen_at))
 
 
 class CurrentQuestion(NamedTuple):
@@ -285,8 +300,7 @@ class Participation:
         """Return the question of a row of `CURRENT`; if none is left, record the end."""
         if row.finished_at is not None or row.number is None:
             if row.finished_at is None and row.total:
-                mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == row.rater)
-                connection.execute(mine.values(finished_at=_find_end(row.rater, now)))
+                connection.execute(NOTE_END, {"of_rater": row.rater, "now": now})
             n = _count_own_answers(connection, row.rater)
             return Finished(self._identity.code(row.rater), row.n_answers, n, bool(row.pilot))
         # A page of another order would mean other items by the same places.
@@ -336,11 +350,8 @@ class Participation:
                 again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
                 same = ASSIGNMENT.c.question == row.question
                 connection.execute(ASSIGNMENT.delete().where(again, same))
-            # After a long idle time, `current_question` must first replace lost questions.
-            seen_at = PARTICIPANT.c.seen_at
-            seen = case((seen_at >= now - self._idle_seconds, now), else_=seen_at)
-            person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
-            connection.execute(person.values(seen_at=seen, finished_at=_find_end(rater, now)))
+            then = {"of_rater": rater, "now": now, "recent": now - self._idle_seconds}
+            connection.execute(NOTE_ANSWER, then)
 
     def withdraw(self, rater: str) -> None:
         """Delete all answers of a participant, who cannot start again.
@@ -397,14 +408,6 @@ def select_assignments(connection: Connection, rater: str) -> Sequence[Row[Any]]
 def record_activity(connection: Connection, rater: str, now: float) -> None:
     """Record that a participant is active."""
     connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
-
-
-def _find_end(rater: str, now: float) -> ColumnElement[Any]:
-    """Return when a participant has ended: now, if no question is left."""
-    left = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater, WAITS)
-    # The last answer of somebody who was excluded earns no code.
-    has_ended = PARTICIPANT.c.excluded_at.is_(None) & ~left.exists()
-    return case((has_ended, now), else_=PARTICIPANT.c.finished_at)
 
 
 def _count_own_answers(connection: Connection, rater: str) -> int:
