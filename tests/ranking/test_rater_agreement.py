@@ -279,7 +279,7 @@ def test_the_consensus_of_subsets_names_only_what_was_compared():
 
 
 def test_a_consensus_has_the_items_of_its_rankings():
-    votes = rs.Rankings.from_orders([list("bac"), list("bca")], items=list("abcd"))
+    votes = rs.Rankings.from_orders([list("bac"), list("bca")], items=list("dbac"))
     assert merge_rankings(votes, rs.PlackettLuce().fit(votes)).items == votes.items
 
 
