@@ -7,7 +7,6 @@ screens, in light and in dark colours. ``preview.jpg`` is the same for social me
 Chromium draws the page, as in the tests.
 """
 
-import re
 import sys
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +18,8 @@ import rankshot
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+
+from measure_first_program import run_first_program  # noqa: E402
 
 from chromium import launch_chromium  # noqa: E402
 
@@ -60,10 +61,7 @@ SOFTWARE = 0x0131
 
 def main() -> None:
     """Run the program, and draw its result four times."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    program: dict = {}
-    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], program)
-    page = describe(**program)
+    page = describe(**run_first_program())
     template = Template((ROOT / "scripts" / "first_image.html").read_text("utf-8"), autoescape=True)
     with launch_chromium() as browser:
         for width in WIDTHS:

@@ -23,9 +23,7 @@ PER_LANGUAGE = 5
 
 def main() -> None:
     """Run the program and print each figure."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    program: dict = {}
-    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], program)
+    program = run_first_program()
     data, similar, before, added = (program[one] for one in ("data", "similar", "before", "added"))
     inputs, reference = (program["score"](texts) for texts in (data.texts, data.reference))
     labels, is_new = np.array(data.labels), np.array(data.is_new)
@@ -68,6 +66,14 @@ def main() -> None:
             f"new ones {np.mean(found):.0%} correct ({min(found):.0%} to {max(found):.0%}), "
             f"{np.mean(by_rule):.0%} with the rule"
         )
+
+
+def run_first_program():
+    """Run the first program of the README, and return its variables."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    program: dict = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], program)
+    return program
 
 
 def split(labels, rng):

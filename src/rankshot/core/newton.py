@@ -98,12 +98,13 @@ def maximize(
         return _State(b, value, point.gradient - ridge * b, point)
 
     here = measure(b)
-    gain, fresh_enough = np.inf, 0.0
+    # The curvature is kept while the last step gained at most so much.
+    gain, most_gain = np.inf, 0.0
     for iteration in range(1, max_iter + 1):
-        fresh = gain > fresh_enough
+        fresh = gain > most_gain
         if fresh:
             factor, gain = _factorise(curvature(here.b), ridge, invariant), np.inf
-        fresh_enough = STALE_GAIN * gain
+        most_gain = STALE_GAIN * gain
         step = _find_step(factor, here.slope, ridge, invariant)
         step *= LONGEST_STEP / max(float(np.abs(step).max(initial=0.0)), LONGEST_STEP)
         change = np.abs(step)
@@ -112,7 +113,7 @@ def maximize(
         reached |= gain <= 4 * EPSILON * float(np.sum(here.point.gradient_size * change))
         last, here = here, _climb(measure, here, step, gain)
         if abs(here.value - last.value - gain) > FAR_GAIN * gain + here.rounding:
-            fresh_enough = 0.0
+            most_gain = 0.0
         if reached or (fresh and np.array_equal(here.b, last.b)):
             return Optimum(here.b, here.value, iteration, bool(reached))
     return Optimum(here.b, here.value, max_iter, converged=False)

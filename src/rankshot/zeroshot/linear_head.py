@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -111,7 +112,7 @@ class Predictor:
         return take_top(to_numpy(self.log_proba(scores)), self.classes_, k)
 
 
-class Head(Predictor):
+class Head(Predictor, ABC):
     """A fitted head as a value: a formula of `rankshot.zeroshot.formula`, and its constants.
 
     Attributes
@@ -144,9 +145,9 @@ class Head(Predictor):
         """The head itself."""
         return self
 
+    @abstractmethod
     def constants(self, kind: Kind | None = None) -> Constants:
         """The arrays of the formula by name, for scores of this kind."""
-        raise NotImplementedError
 
     def to_file(self) -> HeadFile:
         """The content of a file."""

@@ -38,6 +38,7 @@ ACTIVITY_SHARE = 0.02
 MOST_SHOWN = 100_000
 # Building a statement takes longer than running it: those of an answer are built once.
 OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
+OF_PERSON = PARTICIPANT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 WAITS = ASSIGNMENT.c.answered_at.is_(None)
 STATE = select(SURVEY.c.state).scalar_subquery().label("state")
@@ -55,7 +56,7 @@ CURRENT: Select[Any] = (
         N_ANSWERS,
     )
     .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)).outerjoin(QUESTION))
-    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .where(OF_PERSON)
     .order_by(ASSIGNMENT.c.number)
     .limit(1)
 )
@@ -75,7 +76,7 @@ HAS_ENDED = and_(
 NOW = bindparam("now", type_=Float)
 NOTE_END = (
     PARTICIPANT.update()
-    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .where(OF_PERSON)
     .values(finished_at=case((HAS_ENDED, NOW), else_=PARTICIPANT.c.finished_at))
 )
 # After a long idle time, `current_question` must first replace lost questions.
